@@ -1,0 +1,73 @@
+"""Every error this project raises on purpose.
+
+The tree::
+
+    RetentionError
+    ├── ConfigurationError            a setting, address or argument is wrong; never retried
+    │   └── ThreadRetentionError      a declared retention is above its ceiling
+    ├── ThreadDeletedError            a late put met a thread that was deleted
+    ├── LiveThreadFilterError         a live-thread filter failed, so the sweep fails
+    └── StoreError                    the store could not do what was asked
+        ├── StoreUnavailableError     it cannot be reached now; worth another try
+        ├── ClaimLostError            another worker holds the batch or the run by now
+        └── CheckpointDeleteError     a thread still holds rows after its delete rounds
+
+"Held", "spared", "restarted" and "busy" are outcomes, not errors.
+"""
+
+
+class RetentionError(Exception):
+    """Root of all errors raised on purpose by this project."""
+
+
+class ConfigurationError(RetentionError):
+    """A setting, address or argument is wrong. Trying again cannot help."""
+
+
+class ThreadRetentionError(ConfigurationError):
+    """A declared retention is above its ceiling; the message names both values."""
+
+
+class ThreadDeletedError(RetentionError):
+    """A checkpoint was put on a parent that is gone: its thread was deleted meanwhile."""
+
+    def __init__(self, thread_id: str, parent_id: str) -> None:
+        self.thread_id = thread_id
+        self.parent_id = parent_id
+        super().__init__(
+            f"thread {thread_id!r} was deleted: the parent checkpoint {parent_id} of this put is "
+            "no longer in the store; start the run again under a new thread or without a parent"
+        )
+
+
+class LiveThreadFilterError(RetentionError):
+    """A live-thread filter raised or answered nonsense; nothing is deleted on a guess."""
+
+    def __init__(self, owner: str, reason: str) -> None:
+        self.owner = owner
+        super().__init__(f"live-thread filter {owner!r} failed: {reason}")
+
+
+class StoreError(RetentionError):
+    """The store could not do what was asked of it."""
+
+
+class StoreUnavailableError(StoreError):
+    """The store cannot be reached or is too busy now; the same call may work later."""
+
+
+class ClaimLostError(StoreError):
+    """The batch or run is no longer held under this token: another worker took it over."""
+
+
+class CheckpointDeleteError(StoreError):
+    """A thread still holds rows after its delete rounds."""
+
+    def __init__(self, thread_id: str, checkpoints: int, writes: int, rounds: int) -> None:
+        self.thread_id = thread_id
+        self.checkpoints = checkpoints
+        self.writes = writes
+        super().__init__(
+            f"thread {thread_id!r} still holds {checkpoints} checkpoints and {writes} writes "
+            f"after {rounds} delete rounds"
+        )
