@@ -1,0 +1,1 @@
+"""The domain: which threads may go, and when."""

@@ -1,0 +1,1 @@
+"""The checkpoint stores, and what each of them offers to a sweep."""
