@@ -1,0 +1,74 @@
+"""Taking the secrets out of an address before anybody sees it.
+
+Masking too much costs a reader a little; masking too little costs a password. So where an address
+cannot be read for certain, the doubtful part goes.
+"""
+
+import re
+
+MASK = "***"
+
+# In these the text after the scheme is a path: an "@" in it introduces no password.
+_PATH_SCHEMES = frozenset({"sqlite", "file", "filesystem", "memory"})
+
+# Where a name alone before the "@" is a user and never a password written in the wrong place.
+_USER_SCHEMES = ("postgres",)
+
+_SECRET_PAIR = re.compile(
+    r"""([\w.-]*(?:passw|passphrase|pwd|secret|token|credential|api_?key|access_?key)[\w.-]*)
+        (\s*=\s*)
+        (?: '(?:\\.|[^'\\])*(?:'|$)     # quoted, as in a libpq DSN; the end may be missing
+          | "(?:\\.|[^"\\])*(?:"|$)
+          | (?:\\.|[^\s&;\\])*          # bare: up to the next parameter or blank
+        )""",
+    re.IGNORECASE | re.VERBOSE | re.DOTALL,
+)
+
+_HOSTS = re.compile(r"(?:(?:\[[^\]@]*\]|[^:@\[\],]+)(?::\d{0,5})?(?:,|$))*")
+
+
+def redact(address: str) -> str:
+    """Give an address without its secrets, fit for a log line or an error.
+
+    Args:
+        address: A URL (several hosts, or several URLs joined by ``;``, are fine), a libpq
+            ``key=value`` DSN, a path, or any of these written wrongly.
+
+    Returns:
+        The address with each password, and the value of each parameter named like a secret,
+        replaced by ``***``. Text that holds none comes back unchanged. Never raises.
+    """
+    return _SECRET_PAIR.sub(rf"\1\2{MASK}", _mask_user_info(address))
+
+
+def _mask_user_info(address: str) -> str:
+    scheme, separator, rest = address.partition("://")
+    if not separator:
+        return _mask_without_scheme(address)
+    if scheme.lower() in _PATH_SCHEMES:
+        return address
+    # A password may hold "/", "?" or "@" unescaped, so the last "@" of all is taken for its end.
+    before, at, after = rest.rpartition("@")
+    if at:
+        return f"{scheme}://{_mask_password(scheme, before)}@{after}"
+    return f"{scheme}://{rest if _is_plain(rest) else MASK}"
+
+
+def _mask_password(scheme: str, user_info: str) -> str:
+    user, colon, _ = user_info.partition(":")
+    if colon:
+        return f"{user}:{MASK}"
+    return user if scheme.lower().startswith(_USER_SCHEMES) else MASK
+
+
+def _mask_without_scheme(text: str) -> str:
+    """Mask ``user:password@host``, a URL whose scheme was lost."""
+    before, at, after = text.rpartition("@")
+    if not at or ":" not in before:
+        return text
+    return f"{before.partition(':')[0]}:{MASK}@{after}"
+
+
+def _is_plain(rest: str) -> bool:
+    """Say whether what follows the scheme begins with hosts and ports and nothing else."""
+    return _HOSTS.fullmatch(re.split(r"[/?#;]", rest, maxsplit=1)[0]) is not None

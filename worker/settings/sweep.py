@@ -1,0 +1,187 @@
+"""The settings of the sweep: variables with the prefix ``SWEEP_``."""
+
+import math
+import re
+from itertools import pairwise
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator
+from pydantic_settings import SettingsConfigDict
+
+from retention.errors import ConfigurationError
+from worker.settings.rules import (
+    OptionalWhole,
+    SettingsGroup,
+    Whole,
+    build,
+    null_to_none,
+    setting,
+    variable_names,
+    whole,
+)
+from worker.settings.schedule import SCHEDULE_RULE, Crontab, Interval, parse_schedule
+from worker.settings.variables import Variables, refuse_unknown
+
+PREFIX = "SWEEP_"
+
+_DAY_SECONDS = 86_400
+_YEAR_DAYS = 3_650
+
+
+def _share(value: float | None) -> float | None:
+    # NaN passes every comparison of a range check.
+    if value is not None and (math.isnan(value) or not 0 < value <= 1):
+        msg = "out of range"
+        raise ValueError(msg)
+    return value
+
+
+def _filter_names(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    if value == "null":
+        return ()
+    names = tuple(name.strip() for name in value.split(","))
+    if len(set(names)) < len(names) or not all(
+        re.fullmatch(r"[a-z0-9][a-z0-9_.-]*", n) for n in names
+    ):
+        msg = "not a list of names"
+        raise ValueError(msg)
+    return names
+
+
+def _metric_name(value: str) -> str:
+    if not re.fullmatch(r"[a-zA-Z_:][a-zA-Z0-9_:]{0,99}", value):
+        msg = "not the beginning of a metric name"
+        raise ValueError(msg)
+    return value
+
+
+class SweepSettings(SettingsGroup):
+    """How the sweep works. Each field is the variable ``SWEEP_`` plus its name in upper case."""
+
+    model_config = SettingsConfigDict(alias_generator=lambda name: PREFIX + name.upper())
+
+    batch_size: Whole = whole(
+        500, 1, 500, "threads", "Threads that one task handles and one transaction may lock."
+    )
+    result_threads: Whole = whole(
+        1000, 0, 100_000, "threads", "Longest list of threads in a result; counts stay exact."
+    )
+    max_delete_rounds: Whole = whole(
+        100, 1, 1_000, "rounds", "Deletes of one thread before it counts as undeletable."
+    )
+    history_days: Whole = whole(
+        30, 1, _YEAR_DAYS, "days", "How long the record of a run is kept; totals stay for ever."
+    )
+    schedule: Annotated[Interval | Crontab, BeforeValidator(parse_schedule)] = setting(
+        Interval(3600), SCHEDULE_RULE, "When beat starts a sweep. Crontab fields are read in UTC."
+    )
+    jitter_seconds: Whole = whole(
+        30,
+        0,
+        3600,
+        "seconds",
+        "Each start is put off at random by up to this long, and at most by half an interval.",
+    )
+    lease_seconds: Whole = whole(
+        300, 2, _DAY_SECONDS, "seconds", "How long a claim on a batch or a run lasts unrenewed."
+    )
+    soft_time_limit_seconds: Whole = whole(
+        240, 1, _DAY_SECONDS, "seconds", "How long one task may run; below the lease."
+    )
+    visibility_timeout_seconds: OptionalWhole = whole(
+        None,
+        3,
+        7 * _DAY_SECONDS,
+        "seconds",
+        "After how long a Redis broker delivers an unfinished task again; above the lease. "
+        "Unset is twice the lease.",
+        null="twice the lease",
+    )
+    statement_timeout_seconds: Whole = whole(
+        60, 1, _DAY_SECONDS, "seconds", "How long one database statement may run."
+    )
+    lock_timeout_seconds: Whole = whole(
+        5, 1, 3600, "seconds", "How long one database statement may wait for a lock."
+    )
+    time_budget_seconds: OptionalWhole = whole(
+        None,
+        1,
+        7 * _DAY_SECONDS,
+        "seconds",
+        "After how long a run stops starting new batches.",
+        null="no budget",
+    )
+    max_threads: OptionalWhole = whole(
+        None,
+        1,
+        10**12,
+        "threads",
+        "A plan with more candidates than this is refused.",
+        null="no limit",
+    )
+    max_share: Annotated[float | None, BeforeValidator(null_to_none), AfterValidator(_share)] = (
+        setting(
+            None,
+            "a share above 0 and up to 1, such as 0.2, is needed, or null for no limit",
+            "A plan with more than this share of all threads is refused.",
+        )
+    )
+    filters: Annotated[tuple[str, ...], BeforeValidator(_filter_names)] = setting(
+        ("flows-engine",),
+        "names of live-thread filters joined by commas, each once, are needed, or null for none",
+        "The live-thread filters to ask before a delete.",
+    )
+    orphan_grace_seconds: Whole = whole(
+        3600, 0, 30 * _DAY_SECONDS, "seconds", "How long a write may wait for its checkpoint."
+    )
+    batch_attempts: Whole = whole(
+        5, 1, 100, "attempts", "How often a batch is tried before its threads count as failed."
+    )
+    metrics_prefix: Annotated[str, AfterValidator(_metric_name)] = setting(
+        "tai42_checkpoint_sweep_",
+        "letters, digits, _ and : are needed, no digit first, at most 100",
+        "What the name of each metric begins with.",
+    )
+
+    @property
+    def visibility_timeout(self) -> int:
+        """Seconds after which a Redis broker delivers an unfinished task again."""
+        return self.visibility_timeout_seconds or 2 * self.lease_seconds
+
+
+def sweep_settings(variables: Variables) -> SweepSettings:
+    """Make the sweep's settings from the variables in force.
+
+    Raises:
+        ConfigurationError: A name under the prefix is unknown, a value breaks its rule, or the soft
+            time limit, the lease and the visibility timeout are not in ascending order.
+    """
+    refuse_unknown(variables, PREFIX, variable_names(SweepSettings))
+    settings = build(SweepSettings, variables)
+    _check_order(settings)
+    return settings
+
+
+def _check_order(settings: SweepSettings) -> None:
+    """Check that a task ends before its claim runs out, and that before it is delivered again.
+
+    In any other order two workers would do the same work at the same time.
+    """
+    steps = [
+        ("soft_time_limit_seconds", settings.soft_time_limit_seconds),
+        ("lease_seconds", settings.lease_seconds),
+        ("visibility_timeout_seconds", settings.visibility_timeout),
+    ]
+    for (field, value), (next_field, next_value) in pairwise(steps):
+        if value >= next_value:
+            raise ConfigurationError(
+                f"{_stated(settings, field, value)} is refused: "
+                f"it must be below {_stated(settings, next_field, next_value)}"
+            )
+
+
+def _stated(settings: SweepSettings, field: str, value: int) -> str:
+    origin = "" if field in settings.model_fields_set else " (its default)"
+    return f"{PREFIX}{field.upper()}={value}{origin}"
