@@ -1,1 +1,1 @@
-"""The outside: the Celery application, its tasks and schedule, the settings and the command line."""
+"""The outside: Celery application, tasks, schedule, settings and the command line."""

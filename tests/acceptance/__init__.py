@@ -1,0 +1,1 @@
+"""Facts about the commands and the worker, as a person meets them."""

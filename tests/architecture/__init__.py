@@ -1,0 +1,1 @@
+"""Facts about the code itself: who imports whom, and how large things are."""

@@ -1,0 +1,69 @@
+"""The servers that tests ask for by naming a fixture."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from tests.servers import (
+    ExternalPostgres,
+    ExternalRedis,
+    Postgres,
+    PostgresServer,
+    Redis,
+    RedisServer,
+    ServiceMissingError,
+)
+
+
+@contextmanager
+def service() -> Iterator[None]:
+    """A service that is missing skips the test on a developer's machine and fails it in CI."""
+    try:
+        yield
+    except ServiceMissingError as error:
+        if os.environ.get("CI") == "true":
+            pytest.fail(str(error))
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[Postgres]:
+    """One PostgreSQL for the whole run. A test that stops or breaks its server starts its own."""
+    url = os.environ.get("TEST_POSTGRES_URL")
+    if url:
+        yield ExternalPostgres(url)
+        return
+    with service():
+        server = PostgresServer()
+    with server:
+        yield server
+
+
+@pytest.fixture
+def postgres_dsn(postgres_server: Postgres) -> Iterator[str]:
+    """The address of an empty database that only this test knows."""
+    name = postgres_server.create_database()
+    yield postgres_server.dsn(name)
+    postgres_server.drop_database(name)
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[Redis]:
+    """One Redis for the whole run. A test that stops or breaks its server starts its own."""
+    url = os.environ.get("TEST_REDIS_URL")
+    if url:
+        yield ExternalRedis(url)
+        return
+    with service():
+        server = RedisServer()
+    with server:
+        yield server
+
+
+@pytest.fixture
+def redis_url(redis_server: Redis) -> str:
+    """The address of an empty Redis database."""
+    redis_server.flush()
+    return redis_server.url()

@@ -1,0 +1,1 @@
+"""Facts about real graphs, savers and servers together."""

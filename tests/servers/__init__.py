@@ -1,0 +1,16 @@
+"""Real PostgreSQL and Redis servers for the tests, started from wheels."""
+
+from tests.servers.postgres import ExternalPostgres, Postgres, PostgresServer
+from tests.servers.process import ServerFailedError, ServiceMissingError
+from tests.servers.redis import ExternalRedis, Redis, RedisServer
+
+__all__ = [
+    "ExternalPostgres",
+    "ExternalRedis",
+    "Postgres",
+    "PostgresServer",
+    "Redis",
+    "RedisServer",
+    "ServerFailedError",
+    "ServiceMissingError",
+]

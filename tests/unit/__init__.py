@@ -1,0 +1,1 @@
+"""Facts about one function or class, without any server."""
