@@ -87,7 +87,9 @@ def broker_settings(variables: Variables) -> BrokerSettings:
         raise ConfigurationError(f"{BROKER} is not set: {_BROKER_RULE}")
     _check(variables, BROKER, _BROKER_RULE, _REFUSED_BROKERS, TRANSPORT_ALIASES)
     folder = _folder(variables, url) if _kind(url) == "filesystem" else None
-    return BrokerSettings(url, _result_backend(variables, url, folder), folder)
+    results = _result_backend(variables, url, folder)
+    # Kombu warns of a URL without a host on every connection.
+    return BrokerSettings(f"filesystem://localhost{folder}" if folder else url, results, folder)
 
 
 def _result_backend(variables: Variables, broker: str, folder: Path | None) -> str:
@@ -132,7 +134,7 @@ def _kind(url: str) -> str:
 
 
 def _folder(variables: Variables, url: str) -> Path:
-    text = url.removeprefix("filesystem://")
+    text = url.removeprefix("filesystem://").removeprefix("localhost")
     if not text.startswith("/") or not text.strip("/") or "\0" in text:
         rule = "an absolute folder after three slashes, as filesystem:///var/spool/x, is needed"
         raise variables.refusal(BROKER, rule)
