@@ -1,1 +1,5 @@
-"""The domain: which threads may go, and when."""
+"""What may be deleted, and when: the domain of checkpoint retention."""
+
+from retention.policy import RetentionPolicy, ThreadRetention
+
+__all__ = ["RetentionPolicy", "ThreadRetention"]

@@ -1,1 +1,16 @@
-"""The checkpoint stores, and what each of them offers to a sweep."""
+"""The checkpoint stores: one address opens the saver, the ledger and all other ports."""
+
+from stores.opened import Store
+from stores.opening import aopen_saver, aopen_store, init_store, open_saver, open_store
+from stores.options import Access, StoreOptions
+
+__all__ = [
+    "Access",
+    "Store",
+    "StoreOptions",
+    "aopen_saver",
+    "aopen_store",
+    "init_store",
+    "open_saver",
+    "open_store",
+]

@@ -1,12 +1,11 @@
 """The settings of the checkpoint store: variables with the prefix ``LLM_PROVIDER_CHECKPOINT``."""
 
-from typing import Literal
-
 from pydantic import Field
 from pydantic_settings import SettingsConfigDict
 
 from retention.errors import ConfigurationError
 from retention.policy import RetentionPolicy
+from stores.address import SCHEMES, Provider, address_fault, provider_of
 from worker.settings.rules import (
     OptionalWhole,
     SettingsGroup,
@@ -25,8 +24,6 @@ from worker.settings.variables import (
 
 PREFIX = "LLM_PROVIDER_CHECKPOINT"
 
-Provider = Literal["redis", "postgres", "sqlite", "memory"]
-
 _CONN_STRING = f"{PREFIX}_CONN_STRING"
 _WAITING = f"{PREFIX}_RETENTION_WAITING_MINUTES"
 _FINISHED = f"{PREFIX}_RETENTION_FINISHED_MINUTES"
@@ -36,14 +33,6 @@ REMOVED = {
     "FLOW_CHECKPOINT_RETENTION_DAYS": f"set {_WAITING} and {_FINISHED} instead",
 }
 """What replaces each variable that an earlier system had."""
-
-SCHEMES: dict[Provider, tuple[str, ...]] = {
-    "redis": ("redis", "rediss", "unix", "redis+sentinel", "redis+cluster"),
-    "postgres": ("postgresql", "postgres"),
-    "sqlite": ("sqlite",),
-    "memory": ("memory",),
-}
-"""The schemes of each provider's addresses; SQLite takes a bare path too."""
 
 _SHARED: dict[Provider, str] = {"redis": "REDIS_URL", "postgres": "DATABASE_URL"}
 
@@ -130,48 +119,6 @@ def store_settings(variables: Variables, storage: str | None = None) -> StoreSet
         return _with_storage(settings, storage)
     _refuse_unbuilt(settings.provider, PREFIX)
     return settings.model_copy(update={"connection": _connection(settings, variables)})
-
-
-def address_fault(provider: Provider, address: str) -> str | None:
-    """Say what is wrong with an address of a provider, or None where nothing is.
-
-    Only its form is looked at; nothing is opened.
-    """
-    scheme, separator, rest = address.partition("://")
-    if provider == "sqlite":
-        return _sqlite_fault(address, scheme if separator else None, rest)
-    if provider == "memory":
-        return None if address == "memory://" else "memory takes no address but memory://"
-    if separator and scheme in SCHEMES[provider]:
-        return None
-    needed = " or ".join(f"{name}://" for name in SCHEMES[provider])
-    fault = f"{provider} needs an address that begins with {needed}"
-    base = scheme.partition("+")[0]
-    if separator and base in SCHEMES["postgres"] and base != scheme:
-        fault += f" (the driver in {scheme}:// is SQLAlchemy's own notation: leave it out)"
-    return fault
-
-
-def provider_of(address: str) -> Provider | None:
-    """Name the provider that an address belongs to, or None where its scheme is nobody's."""
-    scheme, separator, _ = address.partition("://")
-    if not separator:
-        return "sqlite"
-    return next((name for name, schemes in SCHEMES.items() if scheme in schemes), None)
-
-
-def _sqlite_fault(address: str, scheme: str | None, rest: str) -> str | None:
-    rule = "sqlite needs a path, bare or as sqlite:///path (sqlite:////path from the root)"
-    if scheme is None:
-        # SQLite's own URI and a URL with too few slashes would both become a file of that name.
-        wrong = address.startswith(("file:", "sqlite:"))
-        path = address
-    else:
-        wrong = scheme != "sqlite" or not rest.startswith("/")
-        path = rest.removeprefix("/")
-    if path == ":memory:":
-        return "a database in memory is gone with its connection: choose the provider memory"
-    return rule if wrong or not path or "\0" in path else None
 
 
 def _connection(settings: StoreSettings, variables: Variables) -> str | None:

@@ -1,0 +1,258 @@
+"""What the sweep asks of a store: a protocol for each ability, optional ones apart."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+
+from retention.late_writes import DeadRows
+from retention.policy import ThreadRetention
+from retention.runs import (
+    Batch,
+    BatchKind,
+    Candidate,
+    Counts,
+    Run,
+    RunOutcome,
+    Source,
+    ThreadOutcome,
+)
+from retention.threads import Judge, LedgerEntry, ThreadFacts
+
+Cursor = TypeVar("Cursor")
+
+#: The instant that decides, in UTC: always handed in, so that a test can set it.
+Clock = Callable[[], datetime]
+
+
+class Ledger(Protocol):
+    """Where owners mark their threads. Each call has an ``a…`` twin for async code."""
+
+    def start(
+        self, thread_ids: Collection[str], retention: ThreadRetention | None = None
+    ) -> None:
+        """Take threads out of the finished set; counts as activity; records the declaration."""
+
+    async def astart(
+        self, thread_ids: Collection[str], retention: ThreadRetention | None = None
+    ) -> None:
+        """Async twin of ``start``."""
+
+    def mark_finished(self, thread_ids: Collection[str], owner: str | None = None) -> None:
+        """Mark threads finished; each becomes due its finished retention from now."""
+
+    async def amark_finished(self, thread_ids: Collection[str], owner: str | None = None) -> None:
+        """Async twin of ``mark_finished``."""
+
+    def entries(self, thread_ids: Collection[str]) -> dict[str, LedgerEntry]:
+        """What the ledger keeps of these threads; unknown ones are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[Cursor]):
+    """Some threads of a listing, in its order; a ``cursor`` of None ends it."""
+
+    facts: Sequence[ThreadFacts]
+    cursor: Cursor | None
+
+
+class ThreadIndex(Protocol):
+    """Finds and reads threads without decoding state."""
+
+    def due_page(
+        self, now: datetime, after: tuple[datetime, str] | None, limit: int
+    ) -> Page[tuple[datetime, str]]:
+        """Threads whose recorded due time has passed."""
+
+    def declared_page(
+        self, now: datetime, after: tuple[datetime, str] | None, limit: int
+    ) -> Page[tuple[datetime, str]]:
+        """Threads whose declared waiting retention, counted from their start, is over."""
+
+    def head_page(
+        self, cutoff: datetime, ceiling: datetime, after: str | None, limit: int
+    ) -> Page[str]:
+        """Threads whose head is older than the cutoff, or not below what the ceiling allows.
+
+        An id that is no date sorts above the ceiling more often than not.
+        """
+
+    def facts(self, thread_ids: Sequence[str]) -> dict[str, ThreadFacts]:
+        """What there is to know of each of these threads."""
+
+    def count_threads(self) -> int:
+        """All threads that hold a checkpoint."""
+
+
+@runtime_checkable
+class SupportsPendingInterrupts(Protocol):
+    """A thread index that can tell parked threads."""
+
+    def pending_interrupts(self, thread_ids: Sequence[str]) -> set[str]:
+        """Of these threads, those with an interrupt on the head of any of their namespaces."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The right to work on one batch, proved by a fresh token, until an instant."""
+
+    run: Run
+    batch: Batch
+    token: str
+    until: datetime
+
+
+class ThreadDeleter(Protocol):
+    """Deletes threads, whole, and records what became of them in the same transaction."""
+
+    def settle(
+        self,
+        claim: Claim,
+        indexes: Sequence[int],
+        judge: Judge,
+        spared: Mapping[str, str],
+    ) -> None:
+        """Lock, look again, delete, and record the outcome of each of these candidates.
+
+        ``spared`` names for a thread the owner of the filter that claims it. The outcomes are
+        added to ``claim.batch`` once they are stored.
+
+        Raises:
+            ClaimLostError: The claim ran out or was taken over; nothing was deleted.
+            StoreUnavailableError: Another try may work; nothing was deleted.
+            StoreError: One of the threads cannot be deleted; nothing was deleted.
+        """
+
+    def remnants(self, heads: Mapping[str, str], *, whole: bool) -> set[str]:
+        """Of these deleted threads, those whose id holds rows (again).
+
+        Looks from each thread's recorded head on, or with ``whole`` at all it may hold.
+        """
+
+    def remove_dead(self, thread_id: str, head: str, orphans_before: datetime) -> DeadRows:
+        """Delete what the id still holds of the thread deleted at ``head``; say what it was.
+
+        A thread in use or held is left alone.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class BatchPlan:
+    """A batch to be recorded."""
+
+    kind: BatchKind
+    candidates: Sequence[Candidate] = ()
+    source: Source | None = None
+
+
+class RunLog(Protocol):
+    """The record of runs, kept in the store itself."""
+
+    def open(self, run: Run, token: str) -> bool:
+        """Record a run; False where another one is live (or this one was opened before)."""
+
+    def live(self) -> Run | None:
+        """The run that is not closed, if any."""
+
+    def get(self, run_id: str) -> Run | None:
+        """One run."""
+
+    def history(self, limit: int) -> list[Run]:
+        """The newest runs, newest first."""
+
+    def take_plan(self, run_id: str, token: str, now: datetime, until: datetime) -> bool:
+        """Take over a plan that stopped, dropping what it recorded; False if it did not stop."""
+
+    def add_batches(
+        self, run_id: str, token: str, first: int, plans: Sequence[BatchPlan], until: datetime
+    ) -> None:
+        """Record batches of a plan and renew the run. Raises ClaimLostError if not ours."""
+
+    def end_plan(self, run_id: str, token: str, until: datetime) -> None:
+        """Let the batches be claimed. Raises ClaimLostError if the plan is not ours."""
+
+    def late_sources(self, before: datetime, limit: int) -> list[Source]:
+        """Batches with deleted threads not looked at again yet, or not since they aged.
+
+        Those never looked at, and those looked at once and done before ``before``.
+        """
+
+    def claim(
+        self, run_id: str, number: int, token: str, now: datetime, until: datetime
+    ) -> Claim | None:
+        """Take a batch that is open and not claimed; renews the run. None if there is none."""
+
+    def batch(self, run_id: str, number: int) -> Batch | None:
+        """One batch."""
+
+    def record(self, claim: Claim, outcomes: Mapping[int, ThreadOutcome]) -> None:
+        """Record outcomes that need no delete. Raises ClaimLostError if the claim is not ours."""
+
+    def finish_batch(self, claim: Claim, now: datetime) -> None:
+        """Close a batch. Raises ClaimLostError if the claim is not ours."""
+
+    def open_batches(self, run_id: str, now: datetime, *, unclaimed: bool) -> list[int]:
+        """Numbers of open batches whose claim ran out; with ``unclaimed`` the never claimed too."""
+
+    def count_open(self, run_id: str) -> int:
+        """Batches that are not done."""
+
+    def stop(self, run_id: str, outcome: RunOutcome, reason: str, now: datetime) -> bool:
+        """Let a live run start no further batch; the first outcome and reason given stay.
+
+        Batches that nobody works on now are done with it. False if the run is not live.
+        """
+
+    def close(self, run_id: str, now: datetime) -> Run | None:
+        """Close a run that has no open batch, totalling it. None if it is not for us to close."""
+
+    def renew(self, run_id: str, until: datetime) -> None:
+        """Renew a live run."""
+
+    def batches(self, run_id: str) -> Iterator[Batch]:
+        """All batches of a run, read page by page."""
+
+    def progress(self, run_id: str) -> Counts:
+        """What the batches of a run have counted so far."""
+
+    def totals(self) -> Mapping[str, int]:
+        """Counters over all runs ever closed."""
+
+    def unpublished(self, limit: int) -> list[Run]:
+        """Closed runs whose result was not handed out yet."""
+
+    def mark_published(self, run_id: str, now: datetime) -> None:
+        """Note that the result of a run was handed out."""
+
+    def forget(self, before: datetime, limit: int) -> int:
+        """Drop records of runs closed before an instant; totals stay. Returns how many."""
+
+
+class CheckpointStore(Protocol):
+    """A whole store, open."""
+
+    provider: str
+    #: Why the waiting horizon is not swept here, or None where it is.
+    waiting_skipped: str | None
+
+    @property
+    def saver(self) -> BaseCheckpointSaver[Any]:
+        """The LangGraph saver."""
+
+    @property
+    def ledger(self) -> Ledger:
+        """Marks and declared retentions."""
+
+    @property
+    def threads(self) -> ThreadIndex:
+        """Reads threads."""
+
+    @property
+    def deleter(self) -> ThreadDeleter:
+        """Deletes threads."""
+
+    @property
+    def runs(self) -> RunLog:
+        """The run log."""

@@ -1,0 +1,28 @@
+"""The sweep: plan what may go, delete it batch by batch, and say what was done."""
+
+from retention.sweep.closing import finish, result_of
+from retention.sweep.context import Dispatch, Sweep
+from retention.sweep.dry_run import dry_run
+from retention.sweep.in_process import LocalDispatch, run_sweep
+from retention.sweep.opening import open_run
+from retention.sweep.options import SweepOptions
+from retention.sweep.repairing import cancel, repair
+from retention.sweep.result import SweepResult
+from retention.sweep.working import BatchReport, work_on
+
+__all__ = [
+    "BatchReport",
+    "Dispatch",
+    "LocalDispatch",
+    "Sweep",
+    "SweepOptions",
+    "SweepResult",
+    "cancel",
+    "dry_run",
+    "finish",
+    "open_run",
+    "repair",
+    "result_of",
+    "run_sweep",
+    "work_on",
+]

@@ -1,0 +1,121 @@
+"""One batch, from its claim to its end: ask the filters, settle each thread, look again."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from retention.errors import (
+    CheckpointDeleteError,
+    ClaimLostError,
+    StoreError,
+    StoreUnavailableError,
+)
+from retention.filters import LiveThreadFilter, ask
+from retention.ports import CheckpointStore, Claim
+from retention.runs import Candidate, Outcome, ThreadOutcome
+from retention.sweep.options import SweepOptions
+from retention.sweep.rounds import delete_remnants
+from retention.threads import Rule
+
+log = logging.getLogger("retention.sweep")
+
+
+def sweep_threads(
+    store: CheckpointStore,
+    claim: Claim,
+    filters: Sequence[LiveThreadFilter],
+    options: SweepOptions,
+    now: datetime,
+) -> None:
+    """Settle the candidates of a claimed batch that have no outcome yet, and look again.
+
+    Raises:
+        LiveThreadFilterError: Nothing of this batch was deleted after it.
+        ClaimLostError: Another worker has the batch by now.
+        StoreUnavailableError: Another try may work.
+    """
+    open_indexes = claim.batch.open_indexes()
+    if open_indexes:
+        thread_ids = [claim.batch.candidates[i].thread_id for i in open_indexes]
+        _settle(store, claim, open_indexes, ask(filters, thread_ids))
+    _look_again(store, claim, options, now)
+    log_outcomes(claim)
+
+
+def clean_late_writes(
+    store: CheckpointStore, claim: Claim, options: SweepOptions, now: datetime
+) -> None:
+    """Remove what was written late to the threads that an earlier batch deleted.
+
+    Raises:
+        ClaimLostError: Another worker has the batch by now.
+        StoreUnavailableError: Another try may work.
+    """
+    _delete_remnants(store, claim, claim.batch.candidates, options, now, whole=True)
+    log_outcomes(claim)
+
+
+def _settle(
+    store: CheckpointStore, claim: Claim, indexes: Sequence[int], spared: Mapping[str, str]
+) -> None:
+    """Settle these threads in one transaction; halve it until a failing thread stands alone."""
+    rule = Rule(claim.run.policy, claim.run.started_at, store.waiting_skipped is None)
+    try:
+        store.deleter.settle(claim, indexes, rule.judge, spared)
+    except (ClaimLostError, StoreUnavailableError):
+        raise
+    except StoreError as error:
+        if len(indexes) == 1:
+            failed = ThreadOutcome(Outcome.FAILED, str(error))
+            store.runs.record(claim, {indexes[0]: failed})
+            return
+        middle = len(indexes) // 2
+        _settle(store, claim, indexes[:middle], spared)
+        _settle(store, claim, indexes[middle:], spared)
+
+
+def _look_again(
+    store: CheckpointStore, claim: Claim, options: SweepOptions, now: datetime
+) -> None:
+    """Delete what runs wrote while their threads were deleted; name a thread that stays."""
+    _delete_remnants(store, claim, claim.batch.deleted(), options, now, whole=False)
+
+
+def _delete_remnants(
+    store: CheckpointStore,
+    claim: Claim,
+    deleted: Sequence[Candidate],
+    options: SweepOptions,
+    now: datetime,
+    *,
+    whole: bool,
+) -> None:
+    heads = {c.thread_id: c.head for c in deleted if c.head is not None}
+    remnants = store.deleter.remnants(heads, whole=whole) if heads else set()
+    outcomes = {}
+    for index, candidate in enumerate(claim.batch.candidates):
+        if candidate.thread_id not in remnants:
+            continue
+        head = heads[candidate.thread_id]
+        try:
+            if delete_remnants(store.deleter, candidate.thread_id, head, options, now) and whole:
+                outcomes[index] = ThreadOutcome(Outcome.CLEANED)
+        except CheckpointDeleteError as error:
+            outcomes[index] = ThreadOutcome(Outcome.FAILED, str(error), head)
+    if outcomes:
+        store.runs.record(claim, outcomes)
+
+
+def log_outcomes(claim: Claim) -> None:
+    """Say in the log which threads were spared and which failed."""
+    for index, thread in claim.batch.outcomes.items():
+        candidate = claim.batch.candidates[index]
+        where = (claim.run.run_id, claim.batch.number, candidate.thread_id, candidate.horizon)
+        if thread.outcome is Outcome.SPARED:
+            log.warning(
+                "thread spared run=%s batch=%s thread=%r horizon=%s owner=%s", *where, thread.detail
+            )
+        elif thread.outcome is Outcome.FAILED:
+            log.error(
+                "thread failed run=%s batch=%s thread=%r horizon=%s error=%r", *where, thread.detail
+            )

@@ -1,0 +1,45 @@
+"""Closing a run: one winner totals it and hands out its result."""
+
+from retention.runs import Run
+from retention.sweep.context import Sweep
+from retention.sweep.result import SweepResult, ThreadLists, outcome_of
+
+
+def finish(sweep: Sweep, run_id: str) -> SweepResult | None:
+    """Close a run without open batches and hand out its result; None if it is not ours to close.
+
+    Records of runs older than the history go with it, a bounded number.
+    """
+    now = sweep.clock()
+    run = sweep.store.runs.close(run_id, now)
+    if run is None:
+        return None
+    sweep.store.runs.forget(now - sweep.options.history, sweep.options.forget_runs)
+    return publish(sweep, run)
+
+
+def publish(sweep: Sweep, run: Run) -> SweepResult:
+    """Hand out the result of a closed run, and note that it was."""
+    result = result_of(sweep, run)
+    if sweep.dispatch.publish(result):
+        sweep.store.runs.mark_published(run.run_id, sweep.clock())
+    return result
+
+
+def result_of(sweep: Sweep, run: Run) -> SweepResult:
+    """The result of a run, closed or not, with the threads its batches name."""
+    lists = ThreadLists(sweep.options.result_threads)
+    lists.add_batches(sweep.store.runs.batches(run.run_id))
+    return SweepResult(
+        run.run_id,
+        run.outcome or outcome_of(run.counts, None),
+        sweep.store.provider,
+        run.policy,
+        run.started_at,
+        planned=run.planned,
+        counts=run.counts,
+        threads=lists,
+        skipped=sweep.store.waiting_skipped,
+        reason=run.reason,
+        duration=(run.closed_at or sweep.clock()) - run.started_at,
+    )

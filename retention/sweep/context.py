@@ -1,0 +1,52 @@
+"""What a sweep works with."""
+
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+from retention.filters import LiveThreadFilter
+from retention.policy import RetentionPolicy
+from retention.ports import CheckpointStore, Clock
+from retention.sweep.options import SweepOptions
+from retention.sweep.result import SweepResult
+from retention.threads import Rule
+
+
+class Dispatch(Protocol):
+    """Brings work to whoever does it. Losing it costs time, never correctness."""
+
+    def batches(self, run_id: str, numbers: Iterable[int]) -> None:
+        """Have these batches worked on."""
+
+    def finish(self, run_id: str) -> None:
+        """Have the run closed."""
+
+    def publish(self, result: SweepResult) -> bool:
+        """Hand out the result of a closed run; False where it must be tried again."""
+
+
+def _new_token() -> str:
+    return uuid.uuid4().hex
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """One store's sweep: what the steps of every run share."""
+
+    store: CheckpointStore
+    policy: RetentionPolicy
+    filters: Sequence[LiveThreadFilter]
+    dispatch: Dispatch
+    clock: Clock
+    options: SweepOptions = field(default_factory=SweepOptions)
+    new_token: Callable[[], str] = _new_token
+
+    def rule(self, policy: RetentionPolicy, now: datetime) -> Rule:
+        """The rule of a run: its policy, measured from its instant."""
+        return Rule(policy, now, self.store.waiting_skipped is None)
+
+    def lease_until(self) -> datetime:
+        """When a claim or a run's lease taken now ends."""
+        return self.clock() + self.options.lease

@@ -1,0 +1,81 @@
+"""A whole sweep in this process, without a worker pool."""
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+
+from retention.runs import RunOutcome
+from retention.sweep.closing import finish, result_of
+from retention.sweep.context import Sweep
+from retention.sweep.opening import open_run
+from retention.sweep.repairing import repair
+from retention.sweep.result import SweepResult
+from retention.sweep.working import work_on
+
+#: Told after each batch: the run and how many batches are still to do.
+Progress = Callable[[str, int], None]
+
+
+@dataclass(slots=True)
+class LocalDispatch:
+    """Keeps the work of this process in a queue, and the last results it published."""
+
+    queue: deque[tuple[str, int]] = field(default_factory=deque)
+    results: dict[str, SweepResult] = field(default_factory=dict)
+
+    def batches(self, run_id: str, numbers: Iterable[int]) -> None:
+        """Queue these batches."""
+        self.queue.extend((run_id, number) for number in numbers)
+
+    def finish(self, run_id: str) -> None:
+        """Nothing to send: the loop closes a run after its last batch."""
+
+    def publish(self, result: SweepResult) -> bool:
+        """Keep the result for the caller."""
+        self.results[result.run_id] = result
+        return True
+
+
+def run_sweep(
+    sweep: Sweep,
+    local: LocalDispatch,
+    run_id: str,
+    *,
+    allow_over_limit: bool = False,
+    progress: Progress = lambda run_id, left: None,
+) -> SweepResult:
+    """Sweep the store in this process; ``local`` is the dispatch of ``sweep``.
+
+    A live run that went stale is brought to its end first.
+    """
+    repair(sweep)
+    _drain(sweep, local, progress)
+    result = open_run(sweep, run_id, allow_over_limit=allow_over_limit)
+    if result is not None:
+        return result
+    _drain(sweep, local, progress)
+    return local.results.get(run_id) or _unfinished(sweep, run_id)
+
+
+def _drain(sweep: Sweep, local: LocalDispatch, progress: Progress) -> None:
+    while local.queue:
+        run_id, number = local.queue.popleft()
+        work_on(sweep, run_id, number)
+        progress(run_id, len(local.queue))
+        if not local.queue:
+            finish(sweep, run_id)
+
+
+def _unfinished(sweep: Sweep, run_id: str) -> SweepResult:
+    """Another process works on a batch of this run, or closed it: say what is known."""
+    run = sweep.store.runs.get(run_id)
+    if run is None:  # pragma: no cover - dropped from the history within its own run
+        raise LookupError(run_id)
+    if run.closed_at is None:
+        run = replace(
+            run,
+            outcome=RunOutcome.PARTIAL,
+            counts=sweep.store.runs.progress(run_id),
+            reason="another process still works on this run",
+        )
+    return result_of(sweep, run)

@@ -1,0 +1,119 @@
+"""Opening a run: one at a time, planned whole before a batch is sent."""
+
+import logging
+from collections.abc import Sequence
+
+from retention.errors import ClaimLostError, StoreError, StoreUnavailableError
+from retention.ports import BatchPlan
+from retention.runs import BatchKind, Run, RunOutcome
+from retention.sweep.closing import finish
+from retention.sweep.context import Sweep
+from retention.sweep.plan import candidates, in_batches
+from retention.sweep.result import SweepResult
+
+log = logging.getLogger("retention.sweep")
+
+#: Batches recorded in one transaction of a plan.
+_BATCHES_A_STEP = 10
+
+
+def open_run(sweep: Sweep, run_id: str, *, allow_over_limit: bool) -> SweepResult | None:
+    """Open a run, plan it and send its batches.
+
+    Returns:
+        The result, where the sweep is over at once: another run is live, the plan failed or is
+        above a safety limit, or there is nothing to do. None where batches were sent, or where
+        this run was opened before: whoever closes it hands out the result.
+    """
+    token = sweep.new_token()
+    now = sweep.clock()
+    run = Run(
+        run_id, sweep.policy, now, sweep.lease_until(), allow_over_limit=allow_over_limit
+    )
+    if sweep.store.runs.open(run, token):
+        return plan_run(sweep, run, token)
+    if sweep.store.runs.get(run_id) is not None:
+        return None
+    return _skipped(sweep, run)
+
+
+def plan_run(sweep: Sweep, run: Run, token: str) -> SweepResult | None:
+    """Record the plan of an open run, hold it against the limits, and send its batches."""
+    try:
+        planned, batches = _record_plan(sweep, run, token)
+        refusal = None if run.allow_over_limit else _over_limit(sweep, planned)
+        if refusal is not None:
+            return _end(sweep, run, RunOutcome.REFUSED, refusal)
+        sweep.store.runs.end_plan(run.run_id, token, sweep.lease_until())
+    except ClaimLostError:
+        log.warning("plan taken over run=%s", run.run_id)
+        return None
+    except StoreUnavailableError:
+        raise
+    except StoreError as error:
+        return _end(sweep, run, RunOutcome.FAILED, str(error))
+    if batches == 0:
+        return finish(sweep, run.run_id)
+    sweep.dispatch.batches(run.run_id, range(batches))
+    return None
+
+
+def _record_plan(sweep: Sweep, run: Run, token: str) -> tuple[int, int]:
+    """Record all batches; how many threads and batches that makes."""
+    options, runs = sweep.options, sweep.store.runs
+    found = candidates(
+        sweep.store.threads, sweep.rule(run.policy, run.started_at), options.batch_size
+    )
+    planned = batches = 0
+    for some in in_batches(in_batches(found, options.batch_size), _BATCHES_A_STEP):
+        plans = [BatchPlan(BatchKind.SWEEP, threads) for threads in some]
+        runs.add_batches(run.run_id, token, batches, plans, sweep.lease_until())
+        batches += len(plans)
+        planned += sum(map(len, some))
+    late = _late_batches(sweep, run)
+    runs.add_batches(run.run_id, token, batches, late, sweep.lease_until())
+    return planned, batches + len(late)
+
+
+def _late_batches(sweep: Sweep, run: Run) -> Sequence[BatchPlan]:
+    """Look again at threads deleted lately: in the sweep after, and once a day later."""
+    aged = run.started_at - sweep.options.tombstone_age
+    sources = sweep.store.runs.late_sources(aged, sweep.options.late_batches)
+    return [BatchPlan(BatchKind.LATE, source=source) for source in sources]
+
+
+def _over_limit(sweep: Sweep, planned: int) -> str | None:
+    limit, share = sweep.options.max_threads, sweep.options.max_share
+    if limit is not None and planned > limit:
+        return (
+            f"the plan holds {planned} threads, above the limit of {limit} (SWEEP_MAX_THREADS); "
+            "allow_over_limit lets it pass once"
+        )
+    if share is None or planned == 0:
+        return None
+    total = sweep.store.threads.count_threads()
+    if planned <= share * total:
+        return None
+    return (
+        f"the plan holds {planned} of {total} threads, above the share of {share:g} "
+        "(SWEEP_MAX_SHARE); allow_over_limit lets it pass once"
+    )
+
+
+def _end(sweep: Sweep, run: Run, outcome: RunOutcome, reason: str) -> SweepResult | None:
+    sweep.store.runs.stop(run.run_id, outcome, reason, sweep.clock())
+    return finish(sweep, run.run_id)
+
+
+def _skipped(sweep: Sweep, run: Run) -> SweepResult:
+    live = sweep.store.runs.live()
+    lease = f" {live.run_id}, its lease runs until {live.lease_until.isoformat()}" if live else ""
+    return SweepResult(
+        run.run_id,
+        RunOutcome.SKIPPED_LOCKED,
+        sweep.store.provider,
+        run.policy,
+        run.started_at,
+        skipped=sweep.store.waiting_skipped,
+        reason=f"another sweep holds the store: run{lease}",
+    )

@@ -1,0 +1,29 @@
+"""What an operator can set about a sweep."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class SweepOptions:
+    """Bounds of a sweep. Each has a default that suits a store of millions of threads.
+
+    ``max_threads`` and ``max_share`` (of all threads, above 0 up to 1) refuse a plan above them;
+    ``time_budget`` stops a run that lasts longer; ``orphan_grace`` is how long a write may wait
+    for its checkpoint; ``batch_attempts`` how often a batch is tried before it is given up.
+    """
+
+    batch_size: int = 500
+    result_threads: int = 1000
+    max_delete_rounds: int = 100
+    batch_attempts: int = 5
+    lease: timedelta = timedelta(seconds=300)
+    orphan_grace: timedelta = timedelta(hours=1)
+    tombstone_age: timedelta = timedelta(days=1)
+    history: timedelta = timedelta(days=30)
+    #: Runs whose records one sweep drops at most, and tombstones it looks at again at most.
+    forget_runs: int = 20
+    late_batches: int = 200
+    time_budget: timedelta | None = None
+    max_threads: int | None = None
+    max_share: float | None = None

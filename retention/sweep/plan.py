@@ -1,0 +1,67 @@
+"""Finding candidates, page by page: the same for a run and for a dry run."""
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import timedelta
+from itertools import islice
+from typing import TypeVar
+
+from retention.ports import Cursor, Page, ThreadIndex
+from retention.runs import Candidate
+from retention.threads import Horizon, Rule, ThreadFacts, Verdict
+
+Item = TypeVar("Item")
+
+#: An id minted further ahead than this is taken for no date: no host's clock is off by more.
+_CLOCK_SKEW = timedelta(days=1)
+
+
+def candidates(threads: ThreadIndex, rule: Rule, page_size: int) -> Iterator[Candidate]:
+    """All threads past a horizon, each once: those due first, then those waiting too long.
+
+    Held and undatable threads are candidates too, so that a result counts them. Memory holds one
+    page.
+    """
+    for facts in _pages(lambda after: threads.due_page(rule.now, after, page_size)):
+        if _is_due(facts, rule):
+            yield Candidate(facts.thread_id, Horizon.FINISHED, facts.head)
+    if not rule.sweeps_waiting:
+        return
+    for facts in _pages(lambda after: threads.declared_page(rule.now, after, page_size)):
+        if not _is_old(facts, rule) and _is_waiting(facts, rule):
+            yield Candidate(facts.thread_id, Horizon.WAITING, facts.head)
+    cutoff, ceiling = rule.now - rule.policy.waiting, rule.now + _CLOCK_SKEW
+    for facts in _pages(lambda after: threads.head_page(cutoff, ceiling, after, page_size)):
+        if _is_waiting(facts, rule):
+            yield Candidate(facts.thread_id, Horizon.WAITING, facts.head)
+
+
+def in_batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+    """Items in lists of a size, the last one shorter."""
+    remaining = iter(items)
+    while batch := list(islice(remaining, size)):
+        yield batch
+
+
+def _pages(read: Callable[[Cursor | None], Page[Cursor]]) -> Iterator[ThreadFacts]:
+    page = read(None)
+    yield from page.facts
+    while page.cursor is not None:
+        page = read(page.cursor)
+        yield from page.facts
+
+
+def _is_due(facts: ThreadFacts, rule: Rule) -> bool:
+    due_at = rule.due_at(facts)
+    return due_at is not None and due_at <= rule.now
+
+
+def _is_waiting(facts: ThreadFacts, rule: Rule) -> bool:
+    """Whether the thread is past the waiting horizon and not found as a due one already."""
+    return not _is_due(facts, rule) and rule.judge(facts) is not Verdict.LIVE
+
+
+def _is_old(facts: ThreadFacts, rule: Rule) -> bool:
+    """Whether ``head_page`` finds the thread as well, so that it is not planned twice."""
+    if facts.head is None:
+        return False
+    return facts.head_at is None or facts.head_at < rule.now - rule.policy.waiting

@@ -1,0 +1,67 @@
+"""Bringing a live run on its way again, and stopping one."""
+
+import logging
+from datetime import datetime
+
+from retention.runs import Run, RunOutcome, RunState
+from retention.sweep.closing import finish, publish
+from retention.sweep.context import Sweep
+from retention.sweep.opening import plan_run
+
+log = logging.getLogger("retention.sweep")
+
+#: Lost results handed out again in one pass.
+_RESULTS_A_PASS = 10
+
+
+def repair(sweep: Sweep) -> None:
+    """Resend batches whose claims ran out, make a stopped plan again, close what is done.
+
+    Results that were lost are handed out again.
+    """
+    for closed in sweep.store.runs.unpublished(_RESULTS_A_PASS):
+        publish(sweep, closed)
+    run, now = sweep.store.runs.live(), sweep.clock()
+    if run is None:
+        return
+    if run.state is RunState.PLANNING:
+        _plan_again(sweep, run, now)
+        return
+    if run.state is RunState.STOPPING and run.outcome is not None:
+        sweep.store.runs.stop(run.run_id, run.outcome, run.reason or "", now)
+    if sweep.store.runs.count_open(run.run_id) == 0:
+        finish(sweep, run.run_id)
+    else:
+        _resend(sweep, run, now)
+
+
+def cancel(sweep: Sweep, reason: str) -> Run | None:
+    """Stop the live run, leaving its remaining threads alone; the run as it then stands.
+
+    A batch that somebody works on is finished first: the run closes after it.
+    """
+    run = sweep.store.runs.live()
+    if run is None:
+        return None
+    sweep.store.runs.stop(run.run_id, RunOutcome.PARTIAL, reason, sweep.clock())
+    finish(sweep, run.run_id)
+    return sweep.store.runs.get(run.run_id)
+
+
+def _plan_again(sweep: Sweep, run: Run, now: datetime) -> None:
+    token = sweep.new_token()
+    if not run.is_stale(now):
+        return
+    if sweep.store.runs.take_plan(run.run_id, token, now, sweep.lease_until()):
+        log.warning("plan made again run=%s", run.run_id)
+        plan_run(sweep, run, token)
+
+
+def _resend(sweep: Sweep, run: Run, now: datetime) -> None:
+    """Queued batches are sent again only where nobody renewed the run: its queue was lost."""
+    numbers = sweep.store.runs.open_batches(run.run_id, now, unclaimed=run.is_stale(now))
+    if not numbers:
+        return
+    sweep.store.runs.renew(run.run_id, sweep.lease_until())
+    log.warning("batches sent again run=%s count=%s", run.run_id, len(numbers))
+    sweep.dispatch.batches(run.run_id, numbers)

@@ -1,0 +1,89 @@
+"""Working on one batch of a run."""
+
+import logging
+from dataclasses import dataclass
+from datetime import datetime
+
+from retention.errors import ClaimLostError, ConfigurationError, LiveThreadFilterError
+from retention.ports import Claim
+from retention.runs import BatchKind, Outcome, RunOutcome, ThreadOutcome
+from retention.sweep.batch import clean_late_writes, sweep_threads
+from retention.sweep.context import Sweep
+
+log = logging.getLogger("retention.sweep")
+
+
+@dataclass(frozen=True, slots=True)
+class BatchReport:
+    """What came of a call for one batch. ``retry_at``: somebody else's claim ends then."""
+
+    worked: bool
+    retry_at: datetime | None = None
+
+
+def work_on(sweep: Sweep, run_id: str, number: int) -> BatchReport:
+    """Claim a batch, work on it and close it; the last one has its run closed.
+
+    Raises:
+        StoreUnavailableError: Another try may work.
+    """
+    runs = sweep.store.runs
+    until = sweep.lease_until()
+    claim = runs.claim(run_id, number, sweep.new_token(), sweep.clock(), until)
+    if claim is None:
+        return _unclaimed(sweep, run_id, number)
+    try:
+        _work(sweep, claim)
+        runs.finish_batch(claim, sweep.clock())
+    except ClaimLostError:
+        log.warning("batch taken over run=%s batch=%s", run_id, number)
+        return BatchReport(worked=False)
+    if runs.count_open(run_id) == 0:
+        sweep.dispatch.finish(run_id)
+    return BatchReport(worked=True)
+
+
+def _unclaimed(sweep: Sweep, run_id: str, number: int) -> BatchReport:
+    batch = sweep.store.runs.batch(run_id, number)
+    if batch is None or batch.done_at is not None:
+        return BatchReport(worked=False)
+    return BatchReport(worked=False, retry_at=batch.claimed_until)
+
+
+def _work(sweep: Sweep, claim: Claim) -> None:
+    now = sweep.clock()
+    budget = sweep.options.time_budget
+    if budget is not None and now - claim.run.started_at >= budget:
+        reason = f"the run lasted longer than its budget of {budget.total_seconds():g} seconds"
+        _stop(sweep, claim, RunOutcome.BUDGET_EXHAUSTED, reason)
+    elif claim.batch.attempts > sweep.options.batch_attempts:
+        _give_up(sweep, claim)
+    elif claim.batch.kind is BatchKind.LATE:
+        clean_late_writes(sweep.store, claim, sweep.options, now)
+    else:
+        _sweep(sweep, claim, now)
+
+
+def _sweep(sweep: Sweep, claim: Claim, now: datetime) -> None:
+    try:
+        sweep_threads(sweep.store, claim, sweep.filters, sweep.options, now)
+    except (LiveThreadFilterError, ConfigurationError) as error:
+        log.exception("run fails run=%s batch=%s", claim.run.run_id, claim.batch.number)
+        _stop(sweep, claim, RunOutcome.FAILED, str(error))
+
+
+def _stop(sweep: Sweep, claim: Claim, outcome: RunOutcome, reason: str) -> None:
+    """Start no further batch of the run, and leave the rest of this one alone."""
+    sweep.store.runs.stop(claim.run.run_id, outcome, reason, sweep.clock())
+    _record_open(sweep, claim, ThreadOutcome(Outcome.CANCELLED, reason))
+
+
+def _give_up(sweep: Sweep, claim: Claim) -> None:
+    reason = f"given up after {sweep.options.batch_attempts} attempts"
+    log.error("batch %s run=%s batch=%s", reason, claim.run.run_id, claim.batch.number)
+    _record_open(sweep, claim, ThreadOutcome(Outcome.FAILED, reason))
+
+
+def _record_open(sweep: Sweep, claim: Claim, thread: ThreadOutcome) -> None:
+    if claim.batch.kind is BatchKind.SWEEP and claim.batch.open_indexes():
+        sweep.store.runs.record(claim, dict.fromkeys(claim.batch.open_indexes(), thread))

@@ -1,0 +1,135 @@
+"""What is known of one thread, and the one function that says whether it may go."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from retention.policy import RetentionPolicy, ThreadRetention
+
+
+class Horizon(StrEnum):
+    """The two horizons a thread can be past."""
+
+    FINISHED = "finished"
+    WAITING = "waiting"
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """An operator's exemption of one thread."""
+
+    reason: str
+    until: datetime | None = None
+
+    def is_on(self, now: datetime) -> bool:
+        """Whether the hold still stands; one without an end stands until released."""
+        return self.until is None or now < self.until
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerEntry:
+    """What the ledger keeps of one thread.
+
+    A mark has two instants: when it was made, and when it becomes due.
+    """
+
+    thread_id: str
+    started_at: datetime | None = None
+    marked_at: datetime | None = None
+    due_at: datetime | None = None
+    declared: ThreadRetention | None = None
+    owner: str | None = None
+    hold: Hold | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadFacts:
+    """What a store read of one thread, never decoding state.
+
+    ``head`` is the newest checkpoint id over all namespaces, None where the thread holds no
+    checkpoint; ``head_at`` its instant, None where that cannot be told.
+    """
+
+    thread_id: str
+    head: str | None = None
+    head_at: datetime | None = None
+    entry: LedgerEntry | None = None
+
+
+class Verdict(StrEnum):
+    """What the facts of a thread say about deleting it."""
+
+    FINISHED = "finished"
+    WAITING = "waiting"
+    HELD = "held"
+    LIVE = "live"
+    UNDATABLE = "undatable"
+    GONE = "gone"
+
+
+#: Decides on facts; what a store is handed so that it can look again under its own lock.
+Judge = Callable[[ThreadFacts], Verdict]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """The policy at one instant: decides on each thread of a run.
+
+    ``sweeps_waiting`` is off where the store lets waiting threads go by itself.
+    """
+
+    policy: RetentionPolicy
+    now: datetime
+    sweeps_waiting: bool = True
+
+    def judge(self, facts: ThreadFacts) -> Verdict:
+        """Say whether the thread may go, and by which horizon.
+
+        A mark outlives an undatable head: its due time is no age. A thread that holds no
+        checkpoint and is past a horizon is gone: only its ledger entry is left to clear.
+        """
+        horizon = self._horizon(facts)
+        if horizon is None:
+            return self._unswept(facts)
+        if facts.entry is not None and facts.entry.hold and facts.entry.hold.is_on(self.now):
+            return Verdict.HELD
+        return Verdict(horizon) if facts.head is not None else Verdict.GONE
+
+    def due_at(self, facts: ThreadFacts) -> datetime | None:
+        """When the mark is due: a write after it counts the finished retention from the head."""
+        entry = facts.entry
+        if entry is None or entry.due_at is None:
+            return None
+        if entry.marked_at is None or facts.head_at is None or facts.head_at <= entry.marked_at:
+            return entry.due_at
+        return max(
+            entry.due_at, facts.head_at + self.policy.for_thread(entry.declared).finished
+        )
+
+    def expires_at(self, facts: ThreadFacts) -> datetime | None:
+        """When the waiting retention after the last activity is over; None if undatable."""
+        entry = facts.entry
+        started = entry.started_at if entry else None
+        if facts.head is not None and facts.head_at is None:
+            return None
+        activity = max((t for t in (facts.head_at, started) if t is not None), default=None)
+        if activity is None:
+            return None
+        return activity + self.policy.for_thread(entry.declared if entry else None).waiting
+
+    def _horizon(self, facts: ThreadFacts) -> Horizon | None:
+        due_at = self.due_at(facts)
+        if due_at is not None and due_at <= self.now:
+            return Horizon.FINISHED
+        expires_at = self.expires_at(facts) if self.sweeps_waiting else None
+        if expires_at is not None and expires_at <= self.now:
+            return Horizon.WAITING
+        return None
+
+    def _unswept(self, facts: ThreadFacts) -> Verdict:
+        if facts.head is None and facts.entry is None:
+            return Verdict.GONE
+        if self.sweeps_waiting and facts.head is not None and facts.head_at is None:
+            return Verdict.UNDATABLE
+        return Verdict.LIVE

@@ -1,0 +1,41 @@
+"""A store as its caller holds it."""
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+
+from retention.ports import Ledger, RunLog, ThreadDeleter, ThreadIndex
+
+
+class Store:
+    """An opened store: its saver and all its ports.
+
+    ``waiting_skipped`` says why the waiting horizon is not swept here; None where it is. The
+    saver is made when it is first asked for: a worker never needs one.
+    """
+
+    def __init__(
+        self,
+        provider: str,
+        ledger: Ledger,
+        threads: ThreadIndex,
+        deleter: ThreadDeleter,
+        runs: RunLog,
+        make_saver: Callable[[], BaseCheckpointSaver[Any]],
+        waiting_skipped: str | None = None,
+    ) -> None:
+        """Hold the parts of one store."""
+        self.provider = provider
+        self.ledger = ledger
+        self.threads = threads
+        self.deleter = deleter
+        self.runs = runs
+        self.waiting_skipped = waiting_skipped
+        self._make_saver = make_saver
+
+    @cached_property
+    def saver(self) -> BaseCheckpointSaver[Any]:
+        """The LangGraph saver."""
+        return self._make_saver()

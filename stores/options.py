@@ -1,0 +1,71 @@
+"""What a caller may set about an opened store."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+
+from retention.errors import ConfigurationError
+from retention.policy import RetentionPolicy, ThreadRetention
+from retention.ports import Clock
+
+_WAITING = "LLM_PROVIDER_CHECKPOINT_RETENTION_WAITING_MINUTES"
+_FINISHED = "LLM_PROVIDER_CHECKPOINT_RETENTION_FINISHED_MINUTES"
+
+
+class Access(Enum):
+    """What opening a store may do to it."""
+
+    #: Make the store, and its tables, where they are missing.
+    CREATE = "create"
+    #: Make this project's own tables where they are missing; the store itself must be there.
+    WRITE = "write"
+    #: Make and change nothing.
+    READ = "read"
+
+
+def now() -> datetime:
+    """The instant, in UTC: the clock of every store that is not given another."""
+    return datetime.now(UTC)
+
+
+def platform_policy(environ: Mapping[str, str] | None = None) -> RetentionPolicy:
+    """The platform's two horizons as the environment states them, else their defaults.
+
+    Raises:
+        ConfigurationError: A value is no whole number of minutes, or finished is above waiting.
+    """
+    variables = os.environ if environ is None else environ
+    default = RetentionPolicy()
+    return RetentionPolicy(
+        _minutes(variables, _WAITING, default.waiting_minutes),
+        _minutes(variables, _FINISHED, default.finished_minutes),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class StoreOptions:
+    """How a store is opened.
+
+    ``policy`` is the platform's default and ceiling; ``retention`` is what the opened ledger
+    declares for a thread where its ``start`` is given nothing. Timeouts bound each statement and
+    each wait for a lock.
+    """
+
+    policy: RetentionPolicy = field(default_factory=platform_policy)
+    retention: ThreadRetention | None = None
+    access: Access = Access.CREATE
+    clock: Clock = now
+    statement_timeout: timedelta = timedelta(seconds=60)
+    lock_timeout: timedelta = timedelta(seconds=5)
+
+
+def _minutes(variables: Mapping[str, str], name: str, default: int) -> int:
+    text = variables.get(name)
+    if text is None:
+        return default
+    try:
+        return int(text)
+    except ValueError:
+        raise ConfigurationError(f"{name}={text!r} must be a whole number of minutes") from None

@@ -1,0 +1,40 @@
+"""The little that the shared SQL needs of a database."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
+from typing import Any, Protocol
+
+Row = tuple[Any, ...]
+
+
+class Transaction(Protocol):
+    """A transaction under way. Statements name their parameters ``:name``."""
+
+    def rows(self, statement: str, **params: Any) -> list[Row]:
+        """Run a statement and read all its rows."""
+
+    def change(self, statement: str, **params: Any) -> int:
+        """Run a statement and say how many rows it changed."""
+
+    def change_many(self, statement: str, params: Sequence[Mapping[str, Any]]) -> None:
+        """Run a statement once for each of these parameters."""
+
+
+class Database(Protocol):
+    """Opens transactions. Driver errors leave it as this project's errors."""
+
+    def transaction(self) -> AbstractContextManager[Transaction]:
+        """A transaction that commits at its end, and rolls back on any error."""
+
+    def reading(self) -> AbstractContextManager[Transaction]:
+        """A transaction that only reads, and keeps no writer waiting."""
+
+    def sql(self, package: str, filename: str) -> Mapping[str, str]:
+        """Statements of a file, in this database's words."""
+
+    def has_own_tables(self) -> bool:
+        """Whether the ledger and the run log exist; once they do, they stay."""
+
+    def instant(self, value: Any) -> datetime | None:
+        """An instant as this database returns it, in UTC."""

@@ -1,0 +1,83 @@
+"""Deleting threads in SQL: lock, look again, delete and record, all in one transaction."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from retention.late_writes import DeadRows, dead_rows
+from retention.ports import Claim, Clock
+from retention.runs import Outcome
+from retention.sweep.examine import examine_all
+from retention.threads import Judge
+from stores.relational.database import Database
+from stores.relational.ledger import RelationalLedger
+from stores.relational.rows import ThreadRows
+from stores.relational.runs import RelationalRunLog
+from stores.relational.threads import RelationalThreads
+
+
+class RelationalDeleter:
+    """The deleter of a store whose ledger, run log and checkpoints share a transaction."""
+
+    def __init__(
+        self,
+        db: Database,
+        rows: ThreadRows,
+        ledger: RelationalLedger,
+        threads: RelationalThreads,
+        runs: RelationalRunLog,
+        clock: Clock,
+    ) -> None:
+        """Work through the store's other parts."""
+        self._db = db
+        self._rows = rows
+        self._ledger = ledger
+        self._threads = threads
+        self._runs = runs
+        self._clock = clock
+
+    def settle(
+        self, claim: Claim, indexes: Sequence[int], judge: Judge, spared: Mapping[str, str]
+    ) -> None:
+        """Lock, look again, delete, and record the outcome of each of these candidates.
+
+        The locks are a statement of their own: read in one with the facts, those would be older
+        than the locks, and a thread restarted in between would be deleted.
+
+        Raises:
+            ClaimLostError: The claim was taken over; nothing was deleted.
+            StoreUnavailableError: Another try may work; nothing was deleted.
+            StoreError: One of the threads cannot be deleted; nothing was deleted.
+        """
+        candidates = [claim.batch.candidates[i] for i in indexes]
+        with self._db.transaction() as tx:
+            in_hand = self._rows.lock(tx, sorted({c.thread_id for c in candidates}))
+            facts = self._threads.facts_in(tx, in_hand)
+            examined = examine_all(candidates, facts, judge, spared)
+            outcomes = {indexes[position]: thread for position, thread in examined.items()}
+            by_outcome: dict[Outcome, list[str]] = {Outcome.DELETED: [], Outcome.GONE: []}
+            for index, thread in outcomes.items():
+                if thread.outcome in by_outcome:
+                    by_outcome[thread.outcome].append(claim.batch.candidates[index].thread_id)
+            if by_outcome[Outcome.DELETED]:
+                self._rows.delete(tx, by_outcome[Outcome.DELETED])
+            self._ledger.remove_in(tx, by_outcome[Outcome.DELETED] + by_outcome[Outcome.GONE])
+            self._runs.record_in(tx, claim, outcomes)
+        claim.batch.outcomes.update(outcomes)
+
+    def remnants(self, heads: Mapping[str, str], *, whole: bool) -> set[str]:
+        """Of these deleted threads, those whose id holds rows (again)."""
+        with self._db.reading() as tx:
+            return set(self._rows.remnants(tx, heads, whole=whole))
+
+    def remove_dead(self, thread_id: str, head: str, orphans_before: datetime) -> DeadRows:
+        """Delete what the id still holds of the thread deleted at ``head``; say what it was."""
+        with self._db.transaction() as tx:
+            if not self._rows.lock(tx, [thread_id]):
+                return DeadRows()
+            entry = self._ledger.entries_in(tx, [thread_id]).get(thread_id)
+            if entry is not None and entry.hold and entry.hold.is_on(self._clock()):
+                return DeadRows()
+            dead = dead_rows(self._rows.skeleton(tx, thread_id), head, orphans_before)
+            if dead:
+                self._rows.delete_dead(tx, thread_id, dead)
+            return dead

@@ -1,0 +1,39 @@
+"""How batches and counts are written into the run log: JSON, short where it is long."""
+
+import json
+from collections.abc import Mapping, Sequence
+
+from retention.runs import Candidate, Counts, Outcome, ThreadOutcome
+from retention.threads import Horizon
+
+
+def dump_candidates(candidates: Sequence[Candidate]) -> str:
+    """Candidates as one JSON list of [thread_id, horizon, head]."""
+    return json.dumps([[c.thread_id, c.horizon, c.head] for c in candidates])
+
+
+def load_candidates(text: str) -> list[Candidate]:
+    """Read what ``dump_candidates`` wrote."""
+    horizons = {str(horizon): horizon for horizon in Horizon}
+    return [Candidate(t, horizons[h], head) for t, h, head in json.loads(text)]
+
+
+def dump_outcomes(outcomes: Mapping[int, ThreadOutcome]) -> str:
+    """Outcomes as one JSON list of [position, outcome, detail, head]."""
+    return json.dumps([[i, o.outcome, o.detail, o.head] for i, o in outcomes.items()])
+
+
+def load_outcomes(text: str) -> dict[int, ThreadOutcome]:
+    """Read what ``dump_outcomes`` wrote."""
+    known = {str(outcome): outcome for outcome in Outcome}
+    return {i: ThreadOutcome(known[o], detail, head) for i, o, detail, head in json.loads(text)}
+
+
+def dump_counts(counts: Counts) -> str:
+    """Counts as a JSON object."""
+    return json.dumps(dict(counts.values), sort_keys=True)
+
+
+def load_counts(text: str) -> Counts:
+    """Read what ``dump_counts`` wrote."""
+    return Counts(json.loads(text))

@@ -1,0 +1,149 @@
+"""The ledger in SQL: marks, starts and declared retentions."""
+
+import asyncio
+from collections.abc import Collection
+from datetime import datetime
+from typing import Any
+
+from retention.policy import RetentionPolicy, ThreadRetention
+from retention.ports import Clock
+from retention.threads import Hold, LedgerEntry
+from stores.relational.database import Database, Row, Transaction
+from stores.relational.rows import ThreadRows
+
+
+class RelationalLedger:
+    """The ledger of a store that has SQL tables for it."""
+
+    def __init__(
+        self,
+        db: Database,
+        rows: ThreadRows,
+        policy: RetentionPolicy,
+        clock: Clock,
+        default: ThreadRetention | None,
+    ) -> None:
+        """Keep ``default``, the retention declared where ``start`` is given none."""
+        if default is not None:
+            policy.accept(default)
+        self._db = db
+        self._rows = rows
+        self._policy = policy
+        self._clock = clock
+        self._default = default
+        self._sql = db.sql("stores.relational", "ledger.sql")
+
+    def start(
+        self, thread_ids: Collection[str], retention: ThreadRetention | None = None
+    ) -> None:
+        """Take threads out of the finished set; counts as activity; records the declaration.
+
+        Without ``retention`` the saver's own is declared; without that, an earlier one is
+        cleared.
+
+        Raises:
+            ThreadRetentionError: A declared value is above the platform's.
+            StoreUnavailableError: The store cannot be reached, or a delete held the lock too long.
+        """
+        declared = retention or self._default
+        if declared is not None:
+            self._policy.accept(declared)
+        now = self._clock()
+        ids = _as_ids(thread_ids)
+        params = self._start_params(declared, now)
+        with self._db.transaction() as tx:
+            self._rows.lock_all(tx, ids)
+            tx.change_many(self._sql["start"], [{"thread_id": i, **params} for i in ids])
+
+    async def astart(
+        self, thread_ids: Collection[str], retention: ThreadRetention | None = None
+    ) -> None:
+        """Async twin of ``start``."""
+        await asyncio.to_thread(self.start, thread_ids, retention)
+
+    def mark_finished(self, thread_ids: Collection[str], owner: str | None = None) -> None:
+        """Mark threads finished; each becomes due its finished retention from now.
+
+        A mark on a thread that holds nothing is dropped.
+
+        Raises:
+            StoreUnavailableError: The store cannot be reached.
+        """
+        now = self._clock()
+        ids = _as_ids(thread_ids)
+        with self._db.transaction() as tx:
+            self._rows.lock_all(tx, ids)
+            holding = self._rows.holding(tx, ids)
+            entries = self.entries_in(tx, [i for i in ids if i in holding])
+            marks = [self._mark(i, entries.get(i), now, owner) for i in ids if i in holding]
+            tx.change_many(self._sql["mark"], marks)
+
+    async def amark_finished(self, thread_ids: Collection[str], owner: str | None = None) -> None:
+        """Async twin of ``mark_finished``."""
+        await asyncio.to_thread(self.mark_finished, thread_ids, owner)
+
+    def entries(self, thread_ids: Collection[str]) -> dict[str, LedgerEntry]:
+        """What the ledger keeps of these threads; unknown ones are left out."""
+        with self._db.reading() as tx:
+            return self.entries_in(tx, _as_ids(thread_ids))
+
+    def entries_in(self, tx: Transaction, thread_ids: Collection[str]) -> dict[str, LedgerEntry]:
+        """The same, within a transaction; nothing where the ledger was never made."""
+        if not thread_ids or not self._db.has_own_tables():
+            return {}
+        rows = tx.rows(self._sql["entries"], ids=list(thread_ids))
+        return {row[0]: self._entry(row) for row in rows}
+
+    def remove_in(self, tx: Transaction, thread_ids: Collection[str]) -> None:
+        """Drop the entries of deleted threads, within the transaction that deletes them."""
+        if thread_ids:
+            tx.change(self._sql["remove"], ids=list(thread_ids))
+
+    def page_in(
+        self,
+        tx: Transaction,
+        name: str,
+        now: datetime,
+        after: tuple[datetime, str] | None,
+        limit: int,
+    ) -> list[tuple[datetime, str]]:
+        """Threads of a listing (``due_page`` or ``declared_page``), each with its instant."""
+        if not self._db.has_own_tables():
+            return []
+        after_at, after_id = after or (datetime.min.replace(tzinfo=now.tzinfo), "")
+        rows = tx.rows(
+            self._sql[name], now=now, after_at=after_at, after_id=after_id, limit=limit
+        )
+        return [(self._db.instant(at) or now, thread_id) for thread_id, at in rows]
+
+    def _start_params(self, declared: ThreadRetention | None, now: datetime) -> dict[str, Any]:
+        until = now + self._policy.for_thread(declared).waiting if declared else None
+        return {
+            "now": now,
+            "waiting": declared.waiting_minutes if declared else None,
+            "finished": declared.finished_minutes if declared else None,
+            "until": until,
+        }
+
+    def _mark(
+        self, thread_id: str, entry: LedgerEntry | None, now: datetime, owner: str | None
+    ) -> dict[str, Any]:
+        finished = self._policy.for_thread(entry.declared if entry else None).finished
+        return {"thread_id": thread_id, "now": now, "due_at": now + finished, "owner": owner}
+
+    def _entry(self, row: Row) -> LedgerEntry:
+        thread_id, started, marked, due, waiting, finished, owner, reason, until = row
+        instant = self._db.instant
+        declared = None
+        if waiting is not None or finished is not None:
+            declared = ThreadRetention(waiting, finished)
+        hold = None if reason is None else Hold(reason, instant(until))
+        return LedgerEntry(
+            thread_id, instant(started), instant(marked), instant(due), declared, owner, hold
+        )
+
+
+def _as_ids(thread_ids: Collection[str]) -> list[str]:
+    """Thread ids as text, each once, in the order in which all callers lock them."""
+    ids = [thread_ids] if isinstance(thread_ids, str) else thread_ids
+    return sorted({str(thread_id) for thread_id in ids})

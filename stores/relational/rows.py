@@ -1,0 +1,52 @@
+"""What each SQL store does in its own words to the rows of LangGraph's savers."""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Protocol
+
+from retention.late_writes import DeadRows, Skeleton
+from stores.relational.database import Transaction
+
+#: A thread's newest checkpoint id over all namespaces, and its instant where that can be told.
+Head = tuple[str, datetime | None]
+
+
+class ThreadRows(Protocol):
+    """The rows of checkpoints, writes and blobs, within a transaction."""
+
+    def lock(self, tx: Transaction, thread_ids: Sequence[str]) -> list[str]:
+        """Lock threads against a start and our savers' puts; those not to be had are left out."""
+
+    def lock_all(self, tx: Transaction, thread_ids: Sequence[str]) -> None:
+        """Lock threads, waiting for each."""
+
+    def holding(self, tx: Transaction, thread_ids: Sequence[str]) -> set[str]:
+        """Of these threads, those that hold a checkpoint."""
+
+    def heads(self, tx: Transaction, thread_ids: Sequence[str]) -> dict[str, Head]:
+        """The head of each of these threads that holds a checkpoint."""
+
+    def head_page(
+        self, tx: Transaction, bounds: tuple[str, str], after: str | None, limit: int
+    ) -> dict[str, str]:
+        """Threads by id whose head is below or above these bounds, each with it."""
+
+    def count(self, tx: Transaction) -> int:
+        """Threads that hold a checkpoint."""
+
+    def interrupted(self, tx: Transaction, thread_ids: Sequence[str]) -> set[str]:
+        """Of these threads, those with an interrupt on the head of one of their namespaces."""
+
+    def delete(self, tx: Transaction, thread_ids: Sequence[str]) -> None:
+        """Delete every checkpoint, write and blob of these threads."""
+
+    def remnants(
+        self, tx: Transaction, heads: Mapping[str, str], *, whole: bool
+    ) -> Collection[str]:
+        """Of these deleted threads, those with rows from their head on, or with any."""
+
+    def skeleton(self, tx: Transaction, thread_id: str) -> Skeleton:
+        """The ids a thread holds."""
+
+    def delete_dead(self, tx: Transaction, thread_id: str, dead: DeadRows) -> None:
+        """Delete these rows of a thread, and the blobs that no checkpoint left needs."""

@@ -1,0 +1,345 @@
+"""The run log in SQL."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+
+from retention.errors import ClaimLostError
+from retention.policy import RetentionPolicy
+from retention.ports import BatchPlan, Claim
+from retention.runs import (
+    Batch,
+    BatchKind,
+    Counts,
+    Outcome,
+    Run,
+    RunOutcome,
+    RunState,
+    Source,
+    ThreadOutcome,
+)
+from retention.sweep.result import outcome_of
+from stores.relational.database import Database, Row, Transaction
+from stores.relational.encoding import (
+    dump_candidates,
+    dump_counts,
+    dump_outcomes,
+    load_candidates,
+    load_counts,
+    load_outcomes,
+)
+
+_RUN = (
+    "run_id, state, outcome, reason, waiting_minutes, finished_minutes, allow_over_limit, "
+    "started_at, lease_until, planned, counts, closed_at, published_at"
+)
+_BATCH = (
+    "run_id, number, kind, source_run, source_number, candidates, outcomes, attempts, "
+    "claimed_until, done_at"
+)
+#: Batches read at once where all of a run are: a page of them stays within a few megabytes.
+_BATCHES_A_PAGE = 20
+
+
+class RelationalRunLog:
+    """The run log of a store that has SQL tables for it.
+
+    Every step is one transaction; a step of a plan or batch names its token and changes nothing
+    where another worker has taken over.
+    """
+
+    def __init__(self, db: Database) -> None:
+        """Keep the log in this database."""
+        self._db = db
+        self._sql = {
+            name: sql.replace("{run}", _RUN).replace("{batch}", _BATCH)
+            for name, sql in db.sql("stores.relational", "runs.sql").items()
+        }
+
+    def open(self, run: Run, token: str) -> bool:
+        """Record a run; False where another one is live (or this one was opened before)."""
+        with self._db.transaction() as tx:
+            opened = tx.change(
+                self._sql["open"],
+                run_id=run.run_id,
+                waiting=run.policy.waiting_minutes,
+                finished=run.policy.finished_minutes,
+                allow_over_limit=int(run.allow_over_limit),
+                started_at=run.started_at,
+                until=run.lease_until,
+                token=token,
+            )
+            return opened == 1
+
+    def live(self) -> Run | None:
+        """The run that is not closed, if any."""
+        return next(iter(self._runs("live")), None)
+
+    def get(self, run_id: str) -> Run | None:
+        """One run."""
+        return next(iter(self._runs("get", run_id=run_id)), None)
+
+    def history(self, limit: int) -> list[Run]:
+        """The newest runs, newest first."""
+        return self._runs("history", limit=limit)
+
+    def unpublished(self, limit: int) -> list[Run]:
+        """Closed runs whose result was not handed out yet."""
+        return self._runs("unpublished", limit=limit)
+
+    def take_plan(self, run_id: str, token: str, now: datetime, until: datetime) -> bool:
+        """Take over a plan that stopped, dropping what it recorded; False if it did not stop."""
+        with self._db.transaction() as tx:
+            taken = tx.change(
+                self._sql["take_plan"], run_id=run_id, token=token, now=now, until=until
+            )
+            if taken:
+                tx.change(self._sql["drop_batches"], run_id=run_id)
+            return taken == 1
+
+    def add_batches(
+        self, run_id: str, token: str, first: int, plans: Sequence[BatchPlan], until: datetime
+    ) -> None:
+        """Record batches of a plan and renew the run. Raises ClaimLostError if not ours."""
+        added = sum(len(plan.candidates) for plan in plans)
+        with self._db.transaction() as tx:
+            self._fenced(
+                tx, "renew_plan", run_id=run_id, token=token, until=until, added=added
+            )
+            tx.change_many(
+                self._sql["add_batch"],
+                [_batch_params(run_id, first + i, plan) for i, plan in enumerate(plans)],
+            )
+
+    def end_plan(self, run_id: str, token: str, until: datetime) -> None:
+        """Let the batches be claimed. Raises ClaimLostError if the plan is not ours."""
+        with self._db.transaction() as tx:
+            self._fenced(tx, "end_plan", run_id=run_id, token=token, until=until)
+
+    def late_sources(self, before: datetime, limit: int) -> list[Source]:
+        """Batches with deleted threads not looked at again yet, or not since they aged."""
+        with self._db.reading() as tx:
+            rows = tx.rows(self._sql["late_sources"], before=before, limit=limit)
+        return [Source(run_id, number) for run_id, number in rows]
+
+    def claim(
+        self, run_id: str, number: int, token: str, now: datetime, until: datetime
+    ) -> Claim | None:
+        """Take a batch that is open and not claimed; renews the run. None if there is none."""
+        with self._db.transaction() as tx:
+            if not tx.change(self._sql["renew_sweeping"], run_id=run_id, until=until):
+                return None
+            taken = tx.change(
+                self._sql["claim"], run_id=run_id, number=number, token=token, now=now, until=until
+            )
+            if not taken:
+                return None
+            run = self._run(tx.rows(self._sql["get"], run_id=run_id)[0])
+            batch = self._batch_in(tx, run_id, number)
+        return None if batch is None else Claim(run, batch, token, until)
+
+    def batch(self, run_id: str, number: int) -> Batch | None:
+        """One batch."""
+        with self._db.reading() as tx:
+            return self._batch_in(tx, run_id, number)
+
+    def batches(self, run_id: str) -> Iterator[Batch]:
+        """All batches of a run, read page by page."""
+        after, limit = -1, _BATCHES_A_PAGE
+        while True:
+            with self._db.reading() as tx:
+                rows = tx.rows(self._sql["batch_page"], run_id=run_id, after=after, limit=limit)
+                page = [self._batch(tx, row) for row in rows]
+            yield from page
+            if len(page) < limit:
+                return
+            after = page[-1].number
+
+    def record(self, claim: Claim, outcomes: Mapping[int, ThreadOutcome]) -> None:
+        """Record outcomes that need no delete. Raises ClaimLostError if the claim is not ours."""
+        with self._db.transaction() as tx:
+            self.record_in(tx, claim, outcomes)
+        claim.batch.outcomes.update(outcomes)
+
+    def record_in(
+        self, tx: Transaction, claim: Claim, outcomes: Mapping[int, ThreadOutcome]
+    ) -> None:
+        """The same, within the transaction that deletes: both happen, or neither."""
+        merged = {**claim.batch.outcomes, **outcomes}
+        pairs = ((claim.batch.candidates[i], thread) for i, thread in merged.items())
+        sweeps = claim.batch.kind is BatchKind.SWEEP
+        self._fenced(
+            tx,
+            "record",
+            **_key(claim),
+            outcomes=dump_outcomes(merged),
+            counts=dump_counts(Counts.of(pairs)),
+            deleted=sum(sweeps and t.outcome is Outcome.DELETED for t in merged.values()),
+        )
+
+    def finish_batch(self, claim: Claim, now: datetime) -> None:
+        """Close a batch. Raises ClaimLostError if the claim is not ours."""
+        with self._db.transaction() as tx:
+            self._fenced(tx, "finish_batch", **_key(claim), now=now)
+            source = claim.batch.source
+            if source is not None:
+                tx.change(self._sql["checked"], run_id=source.run_id, number=source.number)
+
+    def open_batches(self, run_id: str, now: datetime, *, unclaimed: bool) -> list[int]:
+        """Numbers of open batches whose claim ran out; with ``unclaimed`` the never claimed too."""
+        name = "idle_open" if unclaimed else "claimed_open"
+        with self._db.reading() as tx:
+            return [number for (number,) in tx.rows(self._sql[name], run_id=run_id, now=now)]
+
+    def count_open(self, run_id: str) -> int:
+        """Batches that are not done."""
+        with self._db.reading() as tx:
+            return int(tx.rows(self._sql["count_open"], run_id=run_id)[0][0])
+
+    def stop(self, run_id: str, outcome: RunOutcome, reason: str, now: datetime) -> bool:
+        """Let a live run start no further batch; the first outcome and reason given stay.
+
+        Batches that nobody works on now are done with it. False if the run is not live.
+        """
+        with self._db.transaction() as tx:
+            stopped = tx.change(
+                self._sql["stop"], run_id=run_id, outcome=str(outcome), reason=reason
+            )
+            if stopped:
+                tx.change(self._sql["end_idle"], run_id=run_id, now=now)
+            return stopped == 1
+
+    def close(self, run_id: str, now: datetime) -> Run | None:
+        """Close a run that has no open batch, totalling it. None if it is not for us to close."""
+        with self._db.transaction() as tx:
+            if not tx.change(self._sql["take_close"], run_id=run_id, now=now):
+                return None
+            run = self._run(tx.rows(self._sql["get"], run_id=run_id)[0])
+            counts = self._total(tx, run)
+            outcome = outcome_of(counts, run.outcome)
+            tx.change(
+                self._sql["total"],
+                run_id=run_id,
+                outcome=str(outcome),
+                counts=dump_counts(counts),
+            )
+            added = {**counts.values, f"runs:{outcome}": 1}
+            series = [{"series": name, "value": added[name]} for name in sorted(added)]
+            tx.change_many(self._sql["add_total"], series)
+            return self._run(tx.rows(self._sql["get"], run_id=run_id)[0])
+
+    def renew(self, run_id: str, until: datetime) -> None:
+        """Renew a live run."""
+        with self._db.transaction() as tx:
+            tx.change(self._sql["renew"], run_id=run_id, until=until)
+
+    def progress(self, run_id: str) -> Counts:
+        """What the batches of a run have counted so far."""
+        with self._db.reading() as tx:
+            return self._sum(tx, run_id)[0]
+
+    def totals(self) -> Mapping[str, int]:
+        """Counters over all runs ever closed, by the names ``Counts`` gives them."""
+        with self._db.reading() as tx:
+            return {series: int(value) for series, value in tx.rows(self._sql["totals"])}
+
+    def mark_published(self, run_id: str, now: datetime) -> None:
+        """Note that the result of a run was handed out."""
+        with self._db.transaction() as tx:
+            tx.change(self._sql["published"], run_id=run_id, now=now)
+
+    def forget(self, before: datetime, limit: int) -> int:
+        """Drop records of runs closed before an instant; totals stay. Returns how many."""
+        with self._db.reading() as tx:
+            rows = tx.rows(self._sql["forgettable"], before=before, limit=limit)
+        for (run_id,) in rows:
+            with self._db.transaction() as tx:
+                tx.change(self._sql["drop_batches"], run_id=run_id)
+                tx.change(self._sql["forget_run"], run_id=run_id)
+        return len(rows)
+
+    def _runs(self, name: str, **params: object) -> list[Run]:
+        if not self._db.has_own_tables():
+            return []
+        with self._db.reading() as tx:
+            return [self._run(row) for row in tx.rows(self._sql[name], **params)]
+
+    def _fenced(self, tx: Transaction, name: str, **params: object) -> None:
+        if tx.change(self._sql[name], **params) != 1:
+            raise ClaimLostError(f"another worker took over {params['run_id']!r}")
+
+    def _total(self, tx: Transaction, run: Run) -> Counts:
+        """All outcomes of a run; threads its early end left alone count as cancelled."""
+        counts, examined = self._sum(tx, run.run_id)
+        left = run.planned - examined
+        return counts + Counts({f"{Outcome.CANCELLED}:unexamined": left}) if left > 0 else counts
+
+    def _sum(self, tx: Transaction, run_id: str) -> tuple[Counts, int]:
+        counts, examined = Counts(), 0
+        for kind, text in tx.rows(self._sql["counts"], run_id=run_id):
+            batch = load_counts(text)
+            counts += batch
+            examined += batch.everything() if kind == BatchKind.SWEEP else 0
+        return counts, examined
+
+    def _batch_in(self, tx: Transaction, run_id: str, number: int) -> Batch | None:
+        rows = tx.rows(self._sql["batch"], run_id=run_id, number=number)
+        return self._batch(tx, rows[0]) if rows else None
+
+    def _batch(self, tx: Transaction, row: Row) -> Batch:
+        run_id, number, kind, source_run, source_number, candidates, outcomes = row[:7]
+        attempts, claimed_until, done_at = row[7:]
+        source = None if source_run is None else Source(source_run, source_number)
+        batch = Batch(
+            run_id,
+            number,
+            load_candidates(candidates),
+            BatchKind(kind),
+            source,
+            load_outcomes(outcomes),
+            attempts,
+            self._db.instant(claimed_until),
+            self._db.instant(done_at),
+        )
+        if source is not None:
+            origin = self._batch_in(tx, source.run_id, source.number)
+            batch.candidates = origin.deleted() if origin else []
+        return batch
+
+    def _run(self, row: Row) -> Run:
+        run_id, state, outcome, reason, waiting, finished, allow = row[:7]
+        started, lease, planned, counts, closed, published = row[7:]
+        instant = self._db.instant
+        return Run(
+            run_id,
+            RetentionPolicy(waiting, finished),
+            _known(instant(started)),
+            _known(instant(lease)),
+            RunState(state),
+            RunOutcome(outcome) if outcome else None,
+            reason,
+            bool(allow),
+            planned,
+            load_counts(counts),
+            instant(closed),
+            instant(published),
+        )
+
+
+def _known(instant: datetime | None) -> datetime:
+    assert instant is not None  # noqa: S101 - the column is NOT NULL
+    return instant
+
+
+def _key(claim: Claim) -> dict[str, object]:
+    return {"run_id": claim.batch.run_id, "number": claim.batch.number, "token": claim.token}
+
+
+def _batch_params(run_id: str, number: int, plan: BatchPlan) -> dict[str, object]:
+    return {
+        "run_id": run_id,
+        "number": number,
+        "kind": str(plan.kind),
+        "source_run": plan.source.run_id if plan.source else None,
+        "source_number": plan.source.number if plan.source else None,
+        "candidates": dump_candidates(plan.candidates),
+    }

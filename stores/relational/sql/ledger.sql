@@ -1,0 +1,35 @@
+-- name: start
+INSERT INTO retention_threads (
+    thread_id, started_at, declared_waiting_minutes, declared_finished_minutes, declared_until
+) VALUES (:thread_id, :now, :waiting, :finished, :until)
+ON CONFLICT (thread_id) DO UPDATE SET
+    started_at = excluded.started_at,
+    marked_at = NULL,
+    due_at = NULL,
+    declared_waiting_minutes = excluded.declared_waiting_minutes,
+    declared_finished_minutes = excluded.declared_finished_minutes,
+    declared_until = excluded.declared_until;
+
+-- name: mark
+INSERT INTO retention_threads (thread_id, marked_at, due_at, owner)
+VALUES (:thread_id, :now, :due_at, :owner)
+ON CONFLICT (thread_id) DO UPDATE SET
+    marked_at = excluded.marked_at, due_at = excluded.due_at, owner = excluded.owner;
+
+-- name: entries
+SELECT thread_id, started_at, marked_at, due_at, declared_waiting_minutes,
+    declared_finished_minutes, owner, hold_reason, hold_until
+FROM retention_threads WHERE thread_id {ids};
+
+-- name: remove
+DELETE FROM retention_threads WHERE thread_id {ids};
+
+-- name: due_page
+SELECT thread_id, due_at FROM retention_threads
+WHERE due_at <= :now AND (due_at, thread_id) > (:after_at, :after_id)
+ORDER BY due_at, thread_id LIMIT :limit;
+
+-- name: declared_page
+SELECT thread_id, declared_until FROM retention_threads
+WHERE declared_until <= :now AND (declared_until, thread_id) > (:after_at, :after_id)
+ORDER BY declared_until, thread_id LIMIT :limit;

@@ -1,0 +1,129 @@
+"""SQLite as the shared SQL sees it; also the ledger of the memory store."""
+
+import json
+import re
+import sqlite3
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any
+
+from retention.errors import StoreError, StoreUnavailableError
+from stores.relational.database import Row
+from stores.relational.schema import OWN_TABLES
+from stores.relational.statements import load
+
+#: Words of SQLite's own messages that another try may not meet again.
+_PASSING = re.compile(r"locked|busy|disk I/O error|disk is full", re.IGNORECASE)
+
+
+class SqliteTransaction:
+    """A transaction on one connection. Instants are kept as text that sorts by time."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        """Run statements on this connection."""
+        self._connection = connection
+
+    def rows(self, statement: str, **params: Any) -> list[Row]:
+        """Run a statement and read all its rows."""
+        return self._connection.execute(statement, _bound(params)).fetchall()
+
+    def change(self, statement: str, **params: Any) -> int:
+        """Run a statement and say how many rows it changed."""
+        return self._connection.execute(statement, _bound(params)).rowcount
+
+    def change_many(self, statement: str, params: Sequence[Mapping[str, Any]]) -> None:
+        """Run a statement once for each of these parameters."""
+        self._connection.executemany(statement, [_bound(p) for p in params])
+
+
+class SqliteDatabase:
+    """One connection, used by one thread at a time."""
+
+    def __init__(self, connection: sqlite3.Connection, where: str) -> None:
+        """Take over a connection opened in autocommit mode; ``where`` names it in errors."""
+        self.connection = connection
+        self.lock = threading.RLock()
+        self._where = where
+        self._own_tables = False
+
+    @contextmanager
+    def transaction(self) -> Iterator[SqliteTransaction]:
+        """A transaction that holds SQLite's one write lock from its start."""
+        with self._begun("BEGIN IMMEDIATE") as tx:
+            yield tx
+
+    @contextmanager
+    def reading(self) -> Iterator[SqliteTransaction]:
+        """A transaction that only reads, and keeps no writer waiting."""
+        with self._begun("BEGIN") as tx:
+            yield tx
+
+    def sql(self, package: str, filename: str) -> Mapping[str, str]:
+        """Statements of a file; ``{ids}`` compares with a list of ids."""
+        return _statements(package, filename)
+
+    def has_own_tables(self) -> bool:
+        """Whether the ledger and the run log exist; once they do, they stay."""
+        if not self._own_tables:
+            with translated(self._where), self.lock:
+                names = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN "
+                marks = ", ".join("?" * len(OWN_TABLES))
+                found = self.connection.execute(f"{names}({marks})", OWN_TABLES).fetchone()
+            self._own_tables = found[0] == len(OWN_TABLES)
+        return self._own_tables
+
+    def instant(self, value: Any) -> datetime | None:
+        """An instant as kept here, in UTC."""
+        return None if value is None else datetime.fromisoformat(value)
+
+    def close(self) -> None:
+        """Close the connection."""
+        with self.lock:
+            self.connection.close()
+
+    @contextmanager
+    def _begun(self, begin: str) -> Iterator[SqliteTransaction]:
+        with translated(self._where), self.lock:
+            self.connection.execute(begin)
+            try:
+                yield SqliteTransaction(self.connection)
+                self.connection.execute("COMMIT")
+            except BaseException:
+                # SQLite rolls back by itself on some errors: a second time would be one more.
+                if self.connection.in_transaction:
+                    self.connection.execute("ROLLBACK")
+                raise
+
+
+@contextmanager
+def translated(where: str) -> Iterator[None]:
+    """Turn SQLite's errors into this project's.
+
+    Raises:
+        StoreUnavailableError: The file is locked or its disk does not answer now.
+        StoreError: Anything else SQLite refuses.
+    """
+    try:
+        yield
+    except sqlite3.Error as error:
+        kind = StoreUnavailableError if _PASSING.search(str(error)) else StoreError
+        raise kind(f"{where}: {error}") from error
+
+
+@cache
+def _statements(package: str, filename: str) -> dict[str, str]:
+    ids = "IN (SELECT value FROM json_each(:ids))"
+    return {name: sql.replace("{ids}", ids) for name, sql in load(package, filename).items()}
+
+
+def _bound(params: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _value(value) for name, value in params.items()}
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat(timespec="microseconds")
+    return json.dumps(value) if isinstance(value, list) else value

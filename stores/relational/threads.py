@@ -1,0 +1,83 @@
+"""Reading threads from SQL: heads from the savers' tables, the rest from the ledger."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from retention.ids import instant_of, lowest_id_at
+from retention.ports import Page
+from retention.threads import ThreadFacts
+from stores.relational.database import Database, Transaction
+from stores.relational.ledger import RelationalLedger
+from stores.relational.rows import Head, ThreadRows
+
+
+class RelationalThreads:
+    """The thread index of a store with SQL tables. No state is ever decoded."""
+
+    def __init__(self, db: Database, rows: ThreadRows, ledger: RelationalLedger) -> None:
+        """Read heads through ``rows`` and entries through ``ledger``."""
+        self._db = db
+        self._rows = rows
+        self._ledger = ledger
+
+    def due_page(
+        self, now: datetime, after: tuple[datetime, str] | None, limit: int
+    ) -> Page[tuple[datetime, str]]:
+        """Threads whose recorded due time has passed."""
+        return self._ledger_page("due_page", now, after, limit)
+
+    def declared_page(
+        self, now: datetime, after: tuple[datetime, str] | None, limit: int
+    ) -> Page[tuple[datetime, str]]:
+        """Threads whose declared waiting retention, counted from their start, is over."""
+        return self._ledger_page("declared_page", now, after, limit)
+
+    def head_page(
+        self, cutoff: datetime, ceiling: datetime, after: str | None, limit: int
+    ) -> Page[str]:
+        """Threads whose head is older than the cutoff, or not below what the ceiling allows."""
+        bounds = (lowest_id_at(cutoff), lowest_id_at(ceiling))
+        with self._db.reading() as tx:
+            heads = self._rows.head_page(tx, bounds, after, limit)
+            cursor = list(heads)[-1] if len(heads) == limit else None
+            dated: dict[str, Head] = {t: (head, instant_of(head)) for t, head in heads.items()}
+            foreign = [t for t, (_, head_at) in dated.items() if head_at is None]
+            dated.update(self._rows.heads(tx, foreign))
+            return Page(self._join(tx, list(heads), dated), cursor)
+
+    def facts(self, thread_ids: Sequence[str]) -> dict[str, ThreadFacts]:
+        """What there is to know of each of these threads."""
+        with self._db.reading() as tx:
+            return self.facts_in(tx, thread_ids)
+
+    def facts_in(self, tx: Transaction, thread_ids: Sequence[str]) -> dict[str, ThreadFacts]:
+        """The same, within a transaction."""
+        joined = self._join(tx, thread_ids, self._rows.heads(tx, thread_ids))
+        return {facts.thread_id: facts for facts in joined}
+
+    def count_threads(self) -> int:
+        """All threads that hold a checkpoint."""
+        with self._db.reading() as tx:
+            return self._rows.count(tx)
+
+    def pending_interrupts(self, thread_ids: Sequence[str]) -> set[str]:
+        """Of these threads, those with an interrupt on the head of any of their namespaces."""
+        with self._db.reading() as tx:
+            return self._rows.interrupted(tx, thread_ids)
+
+    def _ledger_page(
+        self, name: str, now: datetime, after: tuple[datetime, str] | None, limit: int
+    ) -> Page[tuple[datetime, str]]:
+        with self._db.reading() as tx:
+            listed = self._ledger.page_in(tx, name, now, after, limit)
+            thread_ids = [thread_id for _, thread_id in listed]
+            facts = self.facts_in(tx, thread_ids)
+            cursor = listed[-1] if len(listed) == limit else None
+            return Page([facts[thread_id] for thread_id in thread_ids], cursor)
+
+    def _join(
+        self, tx: Transaction, thread_ids: Sequence[str], heads: dict[str, Head]
+    ) -> list[ThreadFacts]:
+        entries = self._ledger.entries_in(tx, thread_ids)
+        found = ((t, heads.get(t, (None, None)), entries.get(t)) for t in thread_ids)
+        return [ThreadFacts(t, head, head_at, entry) for t, (head, head_at), entry in found]

@@ -1,0 +1,136 @@
+"""Opening a SQLite store: what must be there, what is made, and what is refused."""
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager, closing, contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+import aiosqlite
+from langgraph.checkpoint.sqlite import SqliteSaver
+
+from retention.errors import ConfigurationError, StoreError
+from stores.address import sqlite_path
+from stores.opened import Store
+from stores.options import Access, StoreOptions
+from stores.relational.assembly import assemble
+from stores.relational.schema import statements
+from stores.relational.sqlite_database import SqliteDatabase, translated
+from stores.sqlite.rows import SqliteRows
+from stores.sqlite.saver import AsyncRetentionSqliteSaver, RetentionSqliteSaver
+
+_MODES = {Access.CREATE: "rwc", Access.WRITE: "rw", Access.READ: "ro"}
+
+
+@contextmanager
+def open_store(address: str, options: StoreOptions) -> Iterator[Store]:
+    """Open a store.
+
+    Raises:
+        ConfigurationError: The path names no file, a folder, or a file that is no checkpoint store.
+        StoreUnavailableError: The file is locked.
+        StoreError: The file is no database, or cannot be written.
+    """
+    path = _checked(address, options.access)
+    with ExitStack() as stack:
+        db = stack.enter_context(_opened(path, options))
+
+        def make_saver() -> RetentionSqliteSaver:
+            return RetentionSqliteSaver(stack.enter_context(_connected(path, options)))
+
+        yield assemble("sqlite", db, SqliteRows(db), options, make_saver)
+
+
+@asynccontextmanager
+async def aopen_store(address: str, options: StoreOptions) -> AsyncIterator[Store]:
+    """Open a store whose saver is the async one; its other ports work in threads."""
+    path = _checked(address, options.access)
+    opened = _opened(path, options)
+    db = await asyncio.to_thread(opened.__enter__)
+    try:
+        uri, timeout = _uri(path, options.access), options.lock_timeout.total_seconds()
+        async with aiosqlite.connect(uri, uri=True, timeout=timeout) as connection:
+            saver = AsyncRetentionSqliteSaver(connection)
+            yield assemble("sqlite", db, SqliteRows(db), options, lambda: saver)
+    finally:
+        await asyncio.to_thread(opened.__exit__, None, None, None)
+
+
+def init(address: str, options: StoreOptions) -> None:
+    """Make the store and its tables where they are missing.
+
+    Raises:
+        ConfigurationError: The path cannot hold a database.
+    """
+    with _opened(_checked(address, Access.CREATE), options):
+        pass
+
+
+def ddl() -> list[str]:
+    """The statements that make this project's own tables."""
+    return statements("TEXT")
+
+
+@contextmanager
+def _opened(path: Path, options: StoreOptions) -> Iterator[SqliteDatabase]:
+    with _connected(path, options) as connection:
+        connection.isolation_level = None
+        db = SqliteDatabase(connection, str(path))
+        _prepare(db, path, options.access)
+        yield db
+
+
+@contextmanager
+def _connected(path: Path, options: StoreOptions) -> Iterator[sqlite3.Connection]:
+    uri, timeout = _uri(path, options.access), options.lock_timeout.total_seconds()
+    with translated(str(path)):
+        connection = sqlite3.connect(uri, uri=True, timeout=timeout, check_same_thread=False)
+    with closing(connection):
+        yield connection
+
+
+def _prepare(db: SqliteDatabase, path: Path, access: Access) -> None:
+    """Make what the access allows, and refuse a file that is no checkpoint store."""
+    with db.reading() as tx:
+        found = tx.rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'checkpoints'")
+    if not found and access is not Access.CREATE:
+        raise ConfigurationError(
+            f"{path}: holds no checkpoints: the file is no checkpoint store; "
+            f"`retention store init --storage {path}` makes it one"
+        )
+    if not found:
+        _make_saver_tables(db)
+    if access is not Access.READ and not db.has_own_tables():
+        with db.transaction() as tx:
+            for statement in ddl():
+                tx.change(statement)
+
+
+def _make_saver_tables(db: SqliteDatabase) -> None:
+    """Let the official saver make its tables; its switch to WAL does not wait for others."""
+    for _ in range(100):
+        try:
+            with translated(str(db)):
+                SqliteSaver(db.connection).setup()
+        except StoreError as error:
+            if "locked" not in str(error):
+                raise
+        else:
+            return
+    raise StoreError("the file stays locked")
+
+
+def _checked(address: str, access: Access) -> Path:
+    path = Path(sqlite_path(address))
+    if path.is_dir():
+        raise ConfigurationError(f"{path}: is a folder, not a SQLite file")
+    if access is not Access.CREATE and not path.exists():
+        raise ConfigurationError(f"{path}: no such file; nothing was created")
+    if not path.parent.is_dir():
+        raise ConfigurationError(f"{path}: no such folder: {path.parent}")
+    return path
+
+
+def _uri(path: Path, access: Access) -> str:
+    return f"file:{quote(str(path.absolute()))}?mode={_MODES[access]}"

@@ -1,0 +1,89 @@
+"""The rows of the official SQLite saver, in SQL."""
+
+import json
+from collections.abc import Mapping, Sequence
+
+from retention.ids import instant_of
+from retention.late_writes import DeadRows, Skeleton
+from stores.relational.database import Database, Transaction
+from stores.relational.rows import Head
+
+_HEX = "[0-9a-f]"
+_UUID6 = "-".join(
+    [_HEX * 8, _HEX * 4, "6" + _HEX * 3, "[89ab]" + _HEX * 3, _HEX * 12]
+)
+
+
+class SqliteRows:
+    """Checkpoints and writes. SQLite has one writer: a transaction's start is the lock."""
+
+    def __init__(self, db: Database) -> None:
+        """Speak this database's SQL."""
+        self._sql = {
+            name: sql.replace("{shape}", f"'{_UUID6}'")
+            for name, sql in db.sql("stores.sqlite", "rows.sql").items()
+        }
+
+    def lock(self, tx: Transaction, thread_ids: Sequence[str]) -> list[str]:
+        """All threads: the transaction that asks holds the write lock."""
+        return list(thread_ids)
+
+    def lock_all(self, tx: Transaction, thread_ids: Sequence[str]) -> None:
+        """Nothing to wait for: the transaction that asks holds the write lock."""
+
+    def holding(self, tx: Transaction, thread_ids: Sequence[str]) -> set[str]:
+        """Of these threads, those that hold a checkpoint."""
+        return {row[0] for row in tx.rows(self._sql["holding"], ids=list(thread_ids))}
+
+    def heads(self, tx: Transaction, thread_ids: Sequence[str]) -> dict[str, Head]:
+        """The head of each thread; undatable with a foreign id, whose ``ts`` lies in the state."""
+        if not thread_ids:
+            return {}
+        rows = tx.rows(self._sql["heads"], ids=list(thread_ids))
+        return {t: (head, None if foreign else instant_of(head)) for t, head, foreign in rows}
+
+    def head_page(
+        self, tx: Transaction, bounds: tuple[str, str], after: str | None, limit: int
+    ) -> dict[str, str]:
+        """Threads by id whose head is below or above these bounds, each with it."""
+        below, above = bounds
+        params = {"after": after or "", "below": below, "above": above, "limit": limit}
+        return dict(tx.rows(self._sql["head_page"], **params))
+
+    def count(self, tx: Transaction) -> int:
+        """Threads that hold a checkpoint."""
+        return int(tx.rows(self._sql["count"])[0][0])
+
+    def interrupted(self, tx: Transaction, thread_ids: Sequence[str]) -> set[str]:
+        """Of these threads, those with an interrupt on the head of one of their namespaces."""
+        return {row[0] for row in tx.rows(self._sql["interrupted"], ids=list(thread_ids))}
+
+    def delete(self, tx: Transaction, thread_ids: Sequence[str]) -> None:
+        """Delete every checkpoint and write of these threads."""
+        tx.change(self._sql["delete_checkpoints"], ids=list(thread_ids))
+        tx.change(self._sql["delete_writes"], ids=list(thread_ids))
+
+    def remnants(self, tx: Transaction, heads: Mapping[str, str], *, whole: bool) -> set[str]:
+        """Of these deleted threads, those with rows from their head on, or with any."""
+        name = "remnants" if whole else "remnants_from_head"
+        return {row[0] for row in tx.rows(self._sql[name], heads=json.dumps(dict(heads)))}
+
+    def skeleton(self, tx: Transaction, thread_id: str) -> Skeleton:
+        """The ids a thread holds."""
+        checkpoints = tx.rows(self._sql["skeleton"], thread_id=thread_id)
+        writes = tx.rows(self._sql["skeleton_writes"], thread_id=thread_id)
+        return Skeleton(
+            {(ns, checkpoint_id): parent for ns, checkpoint_id, parent in checkpoints},
+            {(ns, checkpoint_id): count for ns, checkpoint_id, count in writes},
+        )
+
+    def delete_dead(self, tx: Transaction, thread_id: str, dead: DeadRows) -> None:
+        """Delete these rows of a thread."""
+        for name, places in (
+            ("delete_dead_checkpoint", dead.checkpoints),
+            ("delete_dead_write", dead.writes),
+        ):
+            tx.change_many(
+                self._sql[name],
+                [{"thread_id": thread_id, "ns": ns, "id": place} for ns, place in places],
+            )

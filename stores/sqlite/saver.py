@@ -1,0 +1,97 @@
+"""The official SQLite savers, with a put that tells a deleted thread."""
+
+import json
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    get_checkpoint_metadata,
+)
+from langgraph.checkpoint.serde.base import SerializerProtocol
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+from retention.errors import ThreadDeletedError
+from stores.configurable import with_text_id
+from stores.relational.statements import load
+
+_PUT = load("stores.sqlite", "put.sql")["put"]
+
+
+class RetentionSqliteSaver(SqliteSaver):
+    """Refuses a checkpoint whose parent is gone, so that no hollow thread comes about."""
+
+    def put(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """Save a checkpoint.
+
+        Raises:
+            ThreadDeletedError: Its parent is gone: the thread was deleted under the run.
+        """
+        params = _put_params(self.serde, config, checkpoint, metadata)
+        with self.cursor() as cursor:
+            saved = cursor.execute(_PUT, params).rowcount
+        return _saved(params, saved)
+
+
+class AsyncRetentionSqliteSaver(AsyncSqliteSaver):
+    """Async twin of ``RetentionSqliteSaver``."""
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """Save a checkpoint.
+
+        Raises:
+            ThreadDeletedError: Its parent is gone: the thread was deleted under the run.
+        """
+        await self.setup()
+        params = _put_params(self.serde, config, checkpoint, metadata)
+        async with self.lock, self.conn.execute(_PUT, params) as cursor:
+            saved = cursor.rowcount
+            await self.conn.commit()
+        return _saved(params, saved)
+
+
+def _put_params(
+    serde: SerializerProtocol,
+    config: RunnableConfig,
+    checkpoint: Checkpoint,
+    metadata: CheckpointMetadata,
+) -> dict[str, Any]:
+    configurable = with_text_id(config)["configurable"]
+    kind, encoded = serde.dumps_typed(checkpoint)
+    described = json.dumps(get_checkpoint_metadata(config, metadata), ensure_ascii=False)
+    return {
+        "thread_id": configurable["thread_id"],
+        "ns": configurable["checkpoint_ns"],
+        "id": checkpoint["id"],
+        "parent": configurable.get("checkpoint_id"),
+        "type": kind,
+        "checkpoint": encoded,
+        "metadata": described.encode("utf-8", "ignore"),
+    }
+
+
+def _saved(params: dict[str, Any], rows: int) -> RunnableConfig:
+    if rows == 0:
+        raise ThreadDeletedError(params["thread_id"], params["parent"])
+    return {
+        "configurable": {
+            "thread_id": params["thread_id"],
+            "checkpoint_ns": params["ns"],
+            "checkpoint_id": params["id"],
+        }
+    }

@@ -1,0 +1,62 @@
+-- Rows of the official SQLite saver: tables checkpoints and writes. State is never selected.
+-- {shape} matches a UUIDv6; {ids} compares with a list of ids.
+
+-- name: holding
+SELECT DISTINCT thread_id FROM checkpoints WHERE thread_id {ids};
+
+-- name: heads
+-- One look per thread at the primary key. The last column says whether an id is no UUIDv6.
+SELECT thread_id, max(checkpoint_id), max(checkpoint_id NOT GLOB {shape})
+FROM checkpoints WHERE thread_id {ids} GROUP BY thread_id;
+
+-- name: head_page
+SELECT thread_id, max(checkpoint_id) FROM checkpoints
+WHERE thread_id > :after GROUP BY thread_id
+HAVING max(checkpoint_id) < :below OR max(checkpoint_id) > :above
+ORDER BY thread_id LIMIT :limit;
+
+-- name: count
+SELECT count(DISTINCT thread_id) FROM checkpoints;
+
+-- name: interrupted
+-- idx -3 is where LangGraph keeps an interrupt (WRITES_IDX_MAP): the primary key answers.
+SELECT DISTINCT w.thread_id FROM writes w
+WHERE w.thread_id {ids} AND w.idx = -3 AND w.channel = '__interrupt__'
+    AND w.checkpoint_id = (
+        SELECT max(c.checkpoint_id) FROM checkpoints c
+        WHERE c.thread_id = w.thread_id AND c.checkpoint_ns = w.checkpoint_ns
+    );
+
+-- name: delete_checkpoints
+DELETE FROM checkpoints WHERE thread_id {ids};
+
+-- name: delete_writes
+DELETE FROM writes WHERE thread_id {ids};
+
+-- name: remnants_from_head
+SELECT j.key FROM json_each(:heads) j
+WHERE EXISTS (
+    SELECT 1 FROM checkpoints c WHERE c.thread_id = j.key AND c.checkpoint_id >= j.value
+) OR EXISTS (
+    SELECT 1 FROM writes w WHERE w.thread_id = j.key AND w.checkpoint_id >= j.value
+);
+
+-- name: remnants
+SELECT j.key FROM json_each(:heads) j
+WHERE EXISTS (SELECT 1 FROM checkpoints c WHERE c.thread_id = j.key)
+    OR EXISTS (SELECT 1 FROM writes w WHERE w.thread_id = j.key);
+
+-- name: skeleton
+SELECT checkpoint_ns, checkpoint_id, parent_checkpoint_id FROM checkpoints
+WHERE thread_id = :thread_id;
+
+-- name: skeleton_writes
+SELECT checkpoint_ns, checkpoint_id, count(*) FROM writes
+WHERE thread_id = :thread_id GROUP BY checkpoint_ns, checkpoint_id;
+
+-- name: delete_dead_checkpoint
+DELETE FROM checkpoints
+WHERE thread_id = :thread_id AND checkpoint_ns = :ns AND checkpoint_id = :id;
+
+-- name: delete_dead_write
+DELETE FROM writes WHERE thread_id = :thread_id AND checkpoint_ns = :ns AND checkpoint_id = :id;
