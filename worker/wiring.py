@@ -1,0 +1,74 @@
+"""Putting a sweep together from settings: the only place that knows all parts."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+from retention.filters import FilterRegistry
+from retention.ports import Clock
+from retention.sweep import Dispatch, Sweep, SweepOptions
+from stores import Access, Store, StoreOptions, open_store
+from stores.options import now
+from worker.settings import StoreSettings, SweepSettings
+
+
+def sweep_options(settings: SweepSettings) -> SweepOptions:
+    """The options of a sweep, from its settings."""
+    budget = settings.time_budget_seconds
+    return SweepOptions(
+        batch_size=settings.batch_size,
+        result_threads=settings.result_threads,
+        max_delete_rounds=settings.max_delete_rounds,
+        batch_attempts=settings.batch_attempts,
+        lease=timedelta(seconds=settings.lease_seconds),
+        orphan_grace=timedelta(seconds=settings.orphan_grace_seconds),
+        history=timedelta(days=settings.history_days),
+        time_budget=None if budget is None else timedelta(seconds=budget),
+        max_threads=settings.max_threads,
+        max_share=settings.max_share,
+    )
+
+
+def store_options(
+    store: StoreSettings, sweep: SweepSettings, access: Access, clock: Clock = now
+) -> StoreOptions:
+    """How to open the store, from its settings and the sweep's timeouts."""
+    return StoreOptions(
+        policy=store.policy,
+        access=access,
+        clock=clock,
+        statement_timeout=timedelta(seconds=sweep.statement_timeout_seconds),
+        lock_timeout=timedelta(seconds=sweep.lock_timeout_seconds),
+    )
+
+
+@contextmanager
+def opened_sweep(
+    store: StoreSettings,
+    sweep: SweepSettings,
+    dispatch: Dispatch,
+    access: Access = Access.WRITE,
+    clock: Clock = now,
+) -> Iterator[Sweep]:
+    """Open the store and put its sweep together; everything is closed at the end.
+
+    Raises:
+        ConfigurationError: The store is none, cannot be opened with this access, or a filter is
+            unknown.
+        StoreUnavailableError: The store cannot be reached.
+    """
+    options = store_options(store, sweep, access, clock)
+    with open_store(store.address, settings=options) as opened:
+        yield assemble(opened, store, sweep, dispatch, clock)
+
+
+def assemble(
+    opened: Store,
+    store: StoreSettings,
+    sweep: SweepSettings,
+    dispatch: Dispatch,
+    clock: Clock = now,
+) -> Sweep:
+    """Put the sweep of an opened store together."""
+    filters = FilterRegistry().select(sweep.filters, opened)
+    return Sweep(opened, store.policy, filters, dispatch, clock, sweep_options(sweep))
