@@ -159,8 +159,8 @@ class RunLog(Protocol):
     def get(self, run_id: str) -> Run | None:
         """One run."""
 
-    def history(self, limit: int) -> list[Run]:
-        """The newest runs, newest first."""
+    def history(self, limit: int, after: Run | None = None) -> list[Run]:
+        """The newest runs, newest first; or those that come ``after`` one in that order."""
 
     def take_plan(self, run_id: str, token: str, now: datetime, until: datetime) -> bool:
         """Take over a plan that stopped, dropping what it recorded; False if it did not stop."""
@@ -198,6 +198,9 @@ class RunLog(Protocol):
 
     def count_open(self, run_id: str) -> int:
         """Batches that are not done."""
+
+    def count_batches(self, run_id: str) -> int:
+        """All batches of a run."""
 
     def stop(self, run_id: str, outcome: RunOutcome, reason: str, now: datetime) -> bool:
         """Let a live run start no further batch; the first outcome and reason given stay.

@@ -18,10 +18,14 @@ Progress = Callable[[str, int], None]
 
 @dataclass(slots=True)
 class LocalDispatch:
-    """Keeps the work of this process in a queue, and the last results it published."""
+    """Keeps the work of this process in a queue, and the last results it published.
+
+    ``own`` are the runs opened here: whoever opened another one still waits for its result.
+    """
 
     queue: deque[tuple[str, int]] = field(default_factory=deque)
     results: dict[str, SweepResult] = field(default_factory=dict)
+    own: set[str] = field(default_factory=set)
 
     def batches(self, run_id: str, numbers: Iterable[int]) -> None:
         """Queue these batches."""
@@ -31,9 +35,9 @@ class LocalDispatch:
         """Nothing to send: the loop closes a run after its last batch."""
 
     def publish(self, result: SweepResult) -> bool:
-        """Keep the result for the caller."""
+        """Keep the result for the caller; that of a pool's run stays to be handed out there."""
         self.results[result.run_id] = result
-        return True
+        return result.run_id in self.own
 
 
 def run_sweep(
@@ -50,6 +54,7 @@ def run_sweep(
     """
     repair(sweep)
     _drain(sweep, local, progress)
+    local.own.add(run_id)
     result = open_run(sweep, run_id, allow_over_limit=allow_over_limit)
     if result is not None:
         return result

@@ -1,7 +1,7 @@
 """The run log in SQL."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 
 from retention.errors import ClaimLostError
 from retention.policy import RetentionPolicy
@@ -78,9 +78,10 @@ class RelationalRunLog:
         """One run."""
         return next(iter(self._runs("get", run_id=run_id)), None)
 
-    def history(self, limit: int) -> list[Run]:
-        """The newest runs, newest first."""
-        return self._runs("history", limit=limit)
+    def history(self, limit: int, after: Run | None = None) -> list[Run]:
+        """The newest runs, newest first; or those that come ``after`` one in that order."""
+        at = after.started_at if after else datetime.max.replace(tzinfo=UTC)
+        return self._runs("history", at=at, after=after.run_id if after else "", limit=limit)
 
     def unpublished(self, limit: int) -> list[Run]:
         """Closed runs whose result was not handed out yet."""
@@ -194,6 +195,11 @@ class RelationalRunLog:
         """Batches that are not done."""
         with self._db.reading() as tx:
             return int(tx.rows(self._sql["count_open"], run_id=run_id)[0][0])
+
+    def count_batches(self, run_id: str) -> int:
+        """All batches of a run."""
+        with self._db.reading() as tx:
+            return int(tx.rows(self._sql["count_batches"], run_id=run_id)[0][0])
 
     def stop(self, run_id: str, outcome: RunOutcome, reason: str, now: datetime) -> bool:
         """Let a live run start no further batch; the first outcome and reason given stay.

@@ -13,7 +13,9 @@ SELECT {run} FROM retention_runs WHERE slot = 1;
 SELECT {run} FROM retention_runs WHERE run_id = :run_id;
 
 -- name: history
-SELECT {run} FROM retention_runs ORDER BY started_at DESC, run_id LIMIT :limit;
+SELECT {run} FROM retention_runs
+WHERE started_at < :at OR (started_at = :at AND run_id > :after)
+ORDER BY started_at DESC, run_id LIMIT :limit;
 
 -- name: unpublished
 SELECT {run} FROM retention_runs
@@ -89,6 +91,9 @@ ORDER BY number;
 
 -- name: count_open
 SELECT count(*) FROM retention_batches WHERE run_id = :run_id AND done_at IS NULL;
+
+-- name: count_batches
+SELECT count(*) FROM retention_batches WHERE run_id = :run_id;
 
 -- name: stop
 -- The first outcome and reason stay: they say why the run stopped.
