@@ -94,7 +94,7 @@ def config_of(
     return {"configurable": place}
 
 
-def _checkpoint(instant: datetime, step: int, version: object) -> Checkpoint:
+def _checkpoint(instant: datetime, step: int, version: str | float) -> Checkpoint:
     checkpoint = empty_checkpoint()
     checkpoint["id"] = checkpoint_id_at(instant)
     checkpoint["ts"] = instant.isoformat()
