@@ -30,9 +30,7 @@ Clock = Callable[[], datetime]
 class Ledger(Protocol):
     """Where owners mark their threads. Each call has an ``a…`` twin for async code."""
 
-    def start(
-        self, thread_ids: Collection[str], retention: ThreadRetention | None = None
-    ) -> None:
+    def start(self, thread_ids: Collection[str], retention: ThreadRetention | None = None) -> None:
         """Take threads out of the finished set; counts as activity; records the declaration."""
 
     async def astart(

@@ -103,9 +103,7 @@ class Rule:
             return None
         if entry.marked_at is None or facts.head_at is None or facts.head_at <= entry.marked_at:
             return entry.due_at
-        return max(
-            entry.due_at, facts.head_at + self.policy.for_thread(entry.declared).finished
-        )
+        return max(entry.due_at, facts.head_at + self.policy.for_thread(entry.declared).finished)
 
     def expires_at(self, facts: ThreadFacts) -> datetime | None:
         """When the waiting retention after the last activity is over; None if undatable."""

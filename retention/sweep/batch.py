@@ -74,9 +74,7 @@ def _settle(
         _settle(store, claim, indexes[middle:], spared)
 
 
-def _look_again(
-    store: CheckpointStore, claim: Claim, options: SweepOptions, now: datetime
-) -> None:
+def _look_again(store: CheckpointStore, claim: Claim, options: SweepOptions, now: datetime) -> None:
     """Delete what runs wrote while their threads were deleted; name a thread that stays."""
     _delete_remnants(store, claim, claim.batch.deleted(), options, now, whole=False)
 

@@ -46,9 +46,7 @@ def dry_run(sweep: Sweep, run_id: str) -> SweepResult:
     )
 
 
-def _examine(
-    sweep: Sweep, rule: Rule, batch: Sequence[Candidate]
-) -> dict[int, ThreadOutcome]:
+def _examine(sweep: Sweep, rule: Rule, batch: Sequence[Candidate]) -> dict[int, ThreadOutcome]:
     thread_ids = [candidate.thread_id for candidate in batch]
     facts = sweep.store.threads.facts(thread_ids)
     return examine_all(batch, facts, rule.judge, ask(sweep.filters, thread_ids))

@@ -42,5 +42,3 @@ def examine_all(
         else ThreadOutcome(Outcome.BUSY)
         for index, candidate in enumerate(candidates)
     }
-
-

@@ -27,9 +27,7 @@ def open_run(sweep: Sweep, run_id: str, *, allow_over_limit: bool) -> SweepResul
     """
     token = sweep.new_token()
     now = sweep.clock()
-    run = Run(
-        run_id, sweep.policy, now, sweep.lease_until(), allow_over_limit=allow_over_limit
-    )
+    run = Run(run_id, sweep.policy, now, sweep.lease_until(), allow_over_limit=allow_over_limit)
     if sweep.store.runs.open(run, token):
         return plan_run(sweep, run, token)
     if sweep.store.runs.get(run_id) is not None:

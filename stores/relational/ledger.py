@@ -33,9 +33,7 @@ class RelationalLedger:
         self._default = default
         self._sql = db.sql("stores.relational", "ledger.sql")
 
-    def start(
-        self, thread_ids: Collection[str], retention: ThreadRetention | None = None
-    ) -> None:
+    def start(self, thread_ids: Collection[str], retention: ThreadRetention | None = None) -> None:
         """Take threads out of the finished set; counts as activity; records the declaration.
 
         Without ``retention`` the saver's own is declared; without that, an earlier one is
@@ -111,9 +109,7 @@ class RelationalLedger:
         if not self._db.has_own_tables():
             return []
         after_at, after_id = after or (datetime.min.replace(tzinfo=now.tzinfo), "")
-        rows = tx.rows(
-            self._sql[name], now=now, after_at=after_at, after_id=after_id, limit=limit
-        )
+        rows = tx.rows(self._sql[name], now=now, after_at=after_at, after_id=after_id, limit=limit)
         return [(self._db.instant(at) or now, thread_id) for thread_id, at in rows]
 
     def _start_params(self, declared: ThreadRetention | None, now: datetime) -> dict[str, Any]:

@@ -103,9 +103,7 @@ class RelationalRunLog:
         """Record batches of a plan and renew the run. Raises ClaimLostError if not ours."""
         added = sum(len(plan.candidates) for plan in plans)
         with self._db.transaction() as tx:
-            self._fenced(
-                tx, "renew_plan", run_id=run_id, token=token, until=until, added=added
-            )
+            self._fenced(tx, "renew_plan", run_id=run_id, token=token, until=until, added=added)
             tx.change_many(
                 self._sql["add_batch"],
                 [_batch_params(run_id, first + i, plan) for i, plan in enumerate(plans)],
@@ -332,7 +330,7 @@ class RelationalRunLog:
 
 
 def _known(instant: datetime | None) -> datetime:
-    assert instant is not None  # noqa: S101 - the column is NOT NULL
+    assert instant is not None
     return instant
 
 

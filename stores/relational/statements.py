@@ -13,8 +13,7 @@ def load(package: str, filename: str) -> dict[str, str]:
     text = files(package).joinpath("sql", filename).read_text(encoding="utf-8")
     parts = _NAME.split(text)
     return {
-        name: _without_comments(body)
-        for name, body in zip(parts[1::2], parts[2::2], strict=True)
+        name: _without_comments(body) for name, body in zip(parts[1::2], parts[2::2], strict=True)
     }
 
 

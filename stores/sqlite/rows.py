@@ -9,9 +9,7 @@ from stores.relational.database import Database, Transaction
 from stores.relational.rows import Head
 
 _HEX = "[0-9a-f]"
-_UUID6 = "-".join(
-    [_HEX * 8, _HEX * 4, "6" + _HEX * 3, "[89ab]" + _HEX * 3, _HEX * 12]
-)
+_UUID6 = "-".join([_HEX * 8, _HEX * 4, "6" + _HEX * 3, "[89ab]" + _HEX * 3, _HEX * 12])
 
 
 class SqliteRows:

@@ -1,0 +1,5 @@
+"""Checkpoints in the memory of one process, for tests and development."""
+
+from stores.memory.opening import aopen_store, ddl, init, open_store
+
+__all__ = ["aopen_store", "ddl", "init", "open_store"]

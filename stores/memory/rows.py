@@ -1,0 +1,107 @@
+"""The rows of the in-memory saver: its dictionaries."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import islice
+
+from retention.ids import instant_of, is_datable
+from retention.late_writes import DeadRows, Place, Skeleton
+from stores.memory.saver import RetentionMemorySaver
+from stores.relational.database import Transaction
+from stores.relational.rows import Head
+
+_INTERRUPT = "__interrupt__"
+
+
+class MemoryRows:
+    """Checkpoints, blobs and writes. The transaction's lock is the saver's: both wait for it."""
+
+    def __init__(self, saver: RetentionMemorySaver) -> None:
+        """Read and change what this saver holds."""
+        self._saver = saver
+
+    def lock(self, tx: Transaction, thread_ids: Sequence[str]) -> list[str]:
+        """All threads: the transaction that asks holds the saver's lock."""
+        return list(thread_ids)
+
+    def lock_all(self, tx: Transaction, thread_ids: Sequence[str]) -> None:
+        """Nothing to wait for: the transaction that asks holds the saver's lock."""
+
+    def holding(self, tx: Transaction, thread_ids: Sequence[str]) -> set[str]:
+        """Of these threads, those that hold a checkpoint."""
+        return {thread_id for thread_id in thread_ids if self._ids(thread_id)}
+
+    def heads(self, tx: Transaction, thread_ids: Sequence[str]) -> dict[str, Head]:
+        """The head of each thread; undatable with a foreign id, whose ``ts`` lies in the state."""
+        heads: dict[str, Head] = {}
+        for thread_id in thread_ids:
+            if ids := self._ids(thread_id):
+                dated = all(map(is_datable, ids))
+                heads[thread_id] = (max(ids), instant_of(max(ids)) if dated else None)
+        return heads
+
+    def head_page(
+        self, tx: Transaction, bounds: tuple[str, str], after: str | None, limit: int
+    ) -> dict[str, str]:
+        """Threads by id whose head is below or above these bounds, each with it."""
+        below, above = bounds
+        heads = ((t, max(self._ids(t))) for t in sorted(self._saver.storage) if self._ids(t))
+        found = (
+            (thread_id, head)
+            for thread_id, head in heads
+            if (after is None or thread_id > after) and (head < below or head > above)
+        )
+        return dict(islice(found, limit))
+
+    def count(self, tx: Transaction) -> int:
+        """Threads that hold a checkpoint."""
+        return sum(1 for thread_id in list(self._saver.storage) if self._ids(thread_id))
+
+    def interrupted(self, tx: Transaction, thread_ids: Sequence[str]) -> set[str]:
+        """Of these threads, those with an interrupt on the head of one of their namespaces."""
+        return {
+            thread_id
+            for thread_id in thread_ids
+            for namespace, held in self._saver.storage.get(thread_id, {}).items()
+            if held and self._has_interrupt((thread_id, namespace, max(held)))
+        }
+
+    def delete(self, tx: Transaction, thread_ids: Sequence[str]) -> None:
+        """Delete every checkpoint, blob and write of these threads."""
+        for thread_id in thread_ids:
+            self._saver.delete_thread(thread_id)
+
+    def remnants(self, tx: Transaction, heads: Mapping[str, str], *, whole: bool) -> set[str]:
+        """Of these deleted threads, those that hold anything: nothing dead is ever walked here."""
+        with_writes = {thread_id for thread_id, _, _ in self._saver.writes}
+        return {t for t in heads if self._ids(t) or t in with_writes}
+
+    def skeleton(self, tx: Transaction, thread_id: str) -> Skeleton:
+        """The ids a thread holds."""
+        parents = {
+            (namespace, checkpoint_id): parent
+            for namespace, held in self._saver.storage.get(thread_id, {}).items()
+            for checkpoint_id, (_, _, parent) in held.items()
+        }
+        writes: Counter[Place] = Counter()
+        for (holder, namespace, checkpoint_id), some in self._saver.writes.items():
+            if holder == thread_id:
+                writes[namespace, checkpoint_id] += len(some)
+        return Skeleton(parents, dict(writes))
+
+    def delete_dead(self, tx: Transaction, thread_id: str, dead: DeadRows) -> None:
+        """Delete these rows of a thread; its blobs go with the last checkpoint."""
+        for namespace, checkpoint_id in dead.checkpoints:
+            del self._saver.storage[thread_id][namespace][checkpoint_id]
+        for namespace, checkpoint_id in dead.writes:
+            del self._saver.writes[thread_id, namespace, checkpoint_id]
+        if not self._ids(thread_id) and not self.skeleton(tx, thread_id).writes:
+            self._saver.delete_thread(thread_id)
+
+    def _ids(self, thread_id: str) -> list[str]:
+        held = self._saver.storage.get(thread_id, {})
+        return [checkpoint_id for checkpoints in held.values() for checkpoint_id in checkpoints]
+
+    def _has_interrupt(self, place: tuple[str, str, str]) -> bool:
+        writes = self._saver.writes.get(place, {})
+        return any(channel == _INTERRUPT for _, channel, _, _ in writes.values())

@@ -1,0 +1,146 @@
+"""PostgreSQL as the shared SQL sees it."""
+
+import re
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any
+
+import psycopg
+
+from stores.options import Access, StoreOptions
+from stores.postgres.errors import translated
+from stores.postgres.locks import THREAD_SEED
+from stores.postgres.schema import requested_schema
+from stores.relational.database import Row
+from stores.relational.schema import OWN_TABLES
+from stores.relational.statements import load
+
+_PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
+_CONNECT_SECONDS = 10
+
+
+class PostgresTransaction:
+    """A transaction on one connection."""
+
+    def __init__(self, connection: psycopg.Connection[Row]) -> None:
+        """Run statements on this connection."""
+        self._cursor = connection.cursor()
+
+    def rows(self, statement: str, **params: Any) -> list[Row]:
+        """Run a statement and read all its rows."""
+        return self._cursor.execute(statement, params).fetchall()
+
+    def change(self, statement: str, **params: Any) -> int:
+        """Run a statement and say how many rows it changed."""
+        return self._cursor.execute(statement, params).rowcount
+
+    def change_many(self, statement: str, params: Sequence[Mapping[str, Any]]) -> None:
+        """Run a statement once for each of these parameters, in one round trip."""
+        if params:
+            self._cursor.executemany(statement, params)
+
+
+class PostgresDatabase:
+    """One connection, used by one thread at a time; opened again where it broke."""
+
+    def __init__(self, dsn: str, options: StoreOptions) -> None:
+        """Connect when first needed."""
+        self._dsn = dsn
+        self._read_only = options.access is Access.READ
+        self._local = _local_settings(dsn, options)
+        self._lock = threading.RLock()
+        self._connection: psycopg.Connection[Row] | None = None
+        self._own_tables = False
+
+    @contextmanager
+    def transaction(self) -> Iterator[PostgresTransaction]:
+        """A transaction at READ COMMITTED; its search path and timeouts end with it."""
+        with translated(), self._lock:
+            connection = self._connected()
+            with connection.transaction():
+                connection.execute(*self._local)
+                yield PostgresTransaction(connection)
+
+    reading = transaction
+
+    @contextmanager
+    def connected(self) -> Iterator[psycopg.Connection[Row]]:
+        """The bare connection, as the server set it up."""
+        with translated(), self._lock:
+            yield self._connected()
+
+    def sql(self, package: str, filename: str) -> Mapping[str, str]:
+        """Statements of a file; ``{ids}`` compares with an array of ids."""
+        return statements(package, filename)
+
+    def has_own_tables(self) -> bool:
+        """Whether the ledger and the run log exist; once they do, they stay."""
+        if not self._own_tables:
+            with self.transaction() as tx:
+                self._own_tables = has_tables(tx, OWN_TABLES)
+        return self._own_tables
+
+    def instant(self, value: Any) -> datetime | None:
+        """An instant as psycopg returns it, in UTC."""
+        return None if value is None else value.astimezone(UTC)
+
+    def close(self) -> None:
+        """Close the connection."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+
+    def _connected(self) -> psycopg.Connection[Row]:
+        if self._connection is None or self._connection.closed:
+            # No prepared statements: a transaction-mode pooler hands them to other sessions.
+            self._connection = psycopg.connect(
+                self._dsn,
+                autocommit=True,
+                prepare_threshold=None,
+                connect_timeout=_CONNECT_SECONDS,
+                application_name="langgraph-retention",
+            )
+            self._connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
+            self._connection.read_only = self._read_only or None
+        return self._connection
+
+
+def has_tables(tx: PostgresTransaction, names: Sequence[str]) -> bool:
+    """Whether all these tables are in the schema in force."""
+    found = tx.rows(
+        "SELECT count(*) FROM pg_catalog.pg_tables"
+        " WHERE schemaname = current_schema() AND tablename = ANY(%(names)s)",
+        names=list(names),
+    )
+    return bool(found[0][0] == len(names))
+
+
+@cache
+def statements(package: str, filename: str) -> dict[str, str]:
+    """Statements of a file with psycopg's placeholders."""
+    return {name: _in_psycopg(sql) for name, sql in load(package, filename).items()}
+
+
+def _in_psycopg(sql: str) -> str:
+    filled = sql.replace("{ids}", "= ANY(:ids)").replace("{seed}", str(THREAD_SEED))
+    return _PARAMETER.sub(r"%(\1)s", filled.replace("%", "%%"))
+
+
+def _local_settings(dsn: str, options: StoreOptions) -> tuple[str, dict[str, str]]:
+    """One statement that sets what lasts as long as a transaction, whatever pools connections."""
+    values = {
+        "statement_timeout": _milliseconds(options.statement_timeout.total_seconds()),
+        "lock_timeout": _milliseconds(options.lock_timeout.total_seconds()),
+    }
+    schema = requested_schema(dsn)
+    if schema is not None:
+        values["search_path"] = schema
+    calls = ", ".join(f"set_config('{name}', %({name})s, true)" for name in values)
+    return f"SELECT {calls}", values
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{max(1, int(seconds * 1000))}ms"

@@ -1,0 +1,165 @@
+"""Opening a PostgreSQL store: what must be there, what is made, and what is refused."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager, closing, contextmanager
+
+import psycopg
+from langgraph.checkpoint.postgres import PostgresSaver
+from langgraph.checkpoint.postgres.base import MIGRATIONS
+from psycopg.rows import DictRow, dict_row
+from psycopg_pool import AsyncConnectionPool, ConnectionPool
+
+from retention.errors import ConfigurationError
+from stores.opened import Store
+from stores.options import Access, StoreOptions
+from stores.postgres.database import PostgresDatabase, PostgresTransaction, has_tables
+from stores.postgres.errors import translated
+from stores.postgres.locks import SETUP_KEY
+from stores.postgres.rows import PostgresRows
+from stores.postgres.saver import AsyncRetentionPostgresSaver, RetentionPostgresSaver
+from stores.postgres.schema import own_ddl, requested_schema, saver_ddl
+from stores.relational.assembly import assemble
+
+_SAVER_TABLES = ("checkpoints", "checkpoint_blobs", "checkpoint_writes")
+#: What the official savers ask of a connection; prepared statements do not survive a pooler.
+_SAVER_CONNECTION = {"autocommit": True, "prepare_threshold": None, "row_factory": dict_row}
+
+
+@contextmanager
+def open_store(address: str, options: StoreOptions) -> Iterator[Store]:
+    """Open a store.
+
+    Raises:
+        ConfigurationError: The address is wrong, the server refuses it, the schema in force is
+            another than the address names, tables are missing, or a right to make them is.
+        StoreUnavailableError: The server cannot be reached.
+    """
+    with _opened(address, options) as db, ExitStack() as stack:
+
+        def make_saver() -> RetentionPostgresSaver:
+            return RetentionPostgresSaver(stack.enter_context(_saver_pool(address)))
+
+        yield assemble("postgres", db, PostgresRows(db), options, make_saver)
+
+
+@asynccontextmanager
+async def aopen_store(address: str, options: StoreOptions) -> AsyncIterator[Store]:
+    """Open a store whose saver is the async one; its other ports work in threads."""
+    opened = _opened(address, options)
+    db = await asyncio.to_thread(opened.__enter__)
+    pool: AsyncConnectionPool[psycopg.AsyncConnection[DictRow]] = AsyncConnectionPool(
+        address,
+        min_size=1,
+        max_size=2,
+        kwargs=_SAVER_CONNECTION,
+        check=AsyncConnectionPool.check_connection,
+        open=False,
+    )
+    try:
+        async with pool:
+            saver = AsyncRetentionPostgresSaver(pool)
+            yield assemble("postgres", db, PostgresRows(db), options, lambda: saver)
+    finally:
+        await asyncio.to_thread(opened.__exit__, None, None, None)
+
+
+def init(address: str, options: StoreOptions) -> None:
+    """Make the store's tables where they are missing.
+
+    Raises:
+        ConfigurationError: The role may not make tables, or the address is wrong.
+    """
+    with _opened(address, options):
+        pass
+
+
+def _saver_pool(address: str) -> ConnectionPool[psycopg.Connection[DictRow]]:
+    """Connections for the official saver, which lets one call at a time through.
+
+    One connection serves it, and a second takes its place where that one broke.
+    """
+    return ConnectionPool(
+        address,
+        min_size=1,
+        max_size=2,
+        kwargs=_SAVER_CONNECTION,
+        check=ConnectionPool.check_connection,
+        open=False,
+    )
+
+
+@contextmanager
+def _opened(address: str, options: StoreOptions) -> Iterator[PostgresDatabase]:
+    with closing(PostgresDatabase(address, options)) as db:
+        _check_schema(db, requested_schema(address))
+        _prepare(db, address, options.access)
+        yield db
+
+
+def _check_schema(db: PostgresDatabase, requested: str | None) -> None:
+    """A pooler can drop the option silently: the wrong store would be swept."""
+    if requested is None:
+        return
+    with db.connected() as connection:
+        row = connection.execute("SELECT current_setting('search_path')").fetchone()
+        found = row[0] if row else ""
+    if _names(found) != _names(requested):
+        raise ConfigurationError(
+            f"PostgreSQL: the schema in force is {found}, not {requested} as the address says: "
+            "a pooler may have dropped the option"
+        )
+    with db.transaction() as tx:
+        if tx.rows("SELECT current_schema()")[0][0] is None:
+            raise ConfigurationError(f"PostgreSQL: there is no schema {requested}")
+
+
+def _names(search_path: str) -> list[str]:
+    return [name.strip().strip('"') for name in search_path.split(",")]
+
+
+def _prepare(db: PostgresDatabase, address: str, access: Access) -> None:
+    """Make what the access allows, and refuse a database without checkpoint tables."""
+    with db.transaction() as tx:
+        holds_checkpoints = has_tables(tx, _SAVER_TABLES)
+    if not holds_checkpoints and access is not Access.CREATE:
+        raise ConfigurationError(
+            "PostgreSQL: the checkpoint tables are missing in the schema in force; "
+            "`retention store init` makes them"
+        )
+    if access is Access.CREATE:
+        _make_saver_tables(db, address)
+    if access is not Access.READ and not db.has_own_tables():
+        _make(db, own_ddl())
+
+
+def _make_saver_tables(db: PostgresDatabase, address: str) -> None:
+    """Make the official tables in one transaction, or bring older ones up to date."""
+    with db.transaction() as tx:
+        _lock_setup(tx)
+        if not has_tables(tx, _SAVER_TABLES):
+            for statement in saver_ddl():
+                tx.change(statement)
+            return
+        version = tx.rows("SELECT max(v) FROM checkpoint_migrations")[0][0]
+    if version is None or version < len(MIGRATIONS) - 1:
+        # Outside any transaction: on tables in use, indexes are built CONCURRENTLY.
+        with translated(), _saver_pool(address) as pool:
+            PostgresSaver(pool).setup()
+
+
+def _make(db: PostgresDatabase, statements: list[str]) -> None:
+    try:
+        with db.transaction() as tx:
+            _lock_setup(tx)
+            for statement in statements:
+                tx.change(statement)
+    except ConfigurationError as error:
+        raise ConfigurationError(
+            f"{error}; `retention store init --print-sql` prints what a database owner may run"
+        ) from error
+
+
+def _lock_setup(tx: PostgresTransaction) -> None:
+    """One process at a time makes tables: CREATE IF NOT EXISTS alone fails in a race."""
+    tx.rows("SELECT pg_advisory_xact_lock(%(key)s)", key=SETUP_KEY)

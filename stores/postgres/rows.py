@@ -1,0 +1,106 @@
+"""The rows of the official PostgreSQL saver, in SQL."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
+from typing import cast
+
+from retention.ids import instant_of, newest_instant
+from retention.late_writes import DeadRows, Place, Skeleton
+from stores.relational.database import Database, Transaction
+from stores.relational.rows import Head
+
+_UUID6 = "^[0-9a-f]{8}-[0-9a-f]{4}-6[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$"
+
+
+class PostgresRows:
+    """Checkpoints, blobs and writes. A thread's lock is an advisory one, for a transaction."""
+
+    def __init__(self, db: Database) -> None:
+        """Speak this database's SQL."""
+        self._sql = {
+            name: sql.replace("{shape}", f"'{_UUID6}'")
+            for name, sql in db.sql("stores.postgres", "rows.sql").items()
+        }
+
+    def lock(self, tx: Transaction, thread_ids: Sequence[str]) -> list[str]:
+        """Lock threads against a start and our savers' puts; those not to be had are left out."""
+        return [row[0] for row in tx.rows(self._sql["lock"], ids=list(thread_ids))]
+
+    def lock_all(self, tx: Transaction, thread_ids: Sequence[str]) -> None:
+        """Lock threads, waiting for each."""
+        tx.rows(self._sql["lock_all"], ids=list(thread_ids))
+
+    def holding(self, tx: Transaction, thread_ids: Sequence[str]) -> set[str]:
+        """Of these threads, those that hold a checkpoint."""
+        return {row[0] for row in tx.rows(self._sql["holding"], ids=list(thread_ids))}
+
+    def heads(self, tx: Transaction, thread_ids: Sequence[str]) -> dict[str, Head]:
+        """The head of each thread; with a foreign id, dated by the checkpoints' ``ts``."""
+        if not thread_ids:
+            return {}
+        rows = tx.rows(self._sql["heads"], ids=list(thread_ids))
+        times = self._times(tx, [t for t, _, foreign in rows if foreign])
+        return {
+            t: (head, times.get(t) if foreign else instant_of(head)) for t, head, foreign in rows
+        }
+
+    def head_page(
+        self, tx: Transaction, bounds: tuple[str, str], after: str | None, limit: int
+    ) -> dict[str, str]:
+        """Threads by id whose head is below or above these bounds, each with it."""
+        below, above = bounds
+        rows = tx.rows(
+            self._sql["head_page"], after=after or "", below=below, above=above, limit=limit
+        )
+        return dict(cast("list[tuple[str, str]]", rows))
+
+    def count(self, tx: Transaction) -> int:
+        """Threads that hold a checkpoint."""
+        return int(tx.rows(self._sql["count"])[0][0])
+
+    def interrupted(self, tx: Transaction, thread_ids: Sequence[str]) -> set[str]:
+        """Of these threads, those with an interrupt on the head of one of their namespaces."""
+        return {row[0] for row in tx.rows(self._sql["interrupted"], ids=list(thread_ids))}
+
+    def delete(self, tx: Transaction, thread_ids: Sequence[str]) -> None:
+        """Delete every checkpoint, blob and write of these threads."""
+        for name in ("delete_checkpoints", "delete_blobs", "delete_writes"):
+            tx.change(self._sql[name], ids=list(thread_ids))
+
+    def remnants(self, tx: Transaction, heads: Mapping[str, str], *, whole: bool) -> set[str]:
+        """Of these deleted threads, those with rows from their head on, or with any."""
+        name = "remnants" if whole else "remnants_from_head"
+        rows = tx.rows(self._sql[name], ids=list(heads), heads=list(heads.values()))
+        return {row[0] for row in rows}
+
+    def skeleton(self, tx: Transaction, thread_id: str) -> Skeleton:
+        """The ids a thread holds."""
+        checkpoints = tx.rows(self._sql["skeleton"], thread_id=thread_id)
+        writes = tx.rows(self._sql["skeleton_writes"], thread_id=thread_id)
+        return Skeleton(
+            {(ns, checkpoint_id): parent for ns, checkpoint_id, parent in checkpoints},
+            {(ns, checkpoint_id): count for ns, checkpoint_id, count in writes},
+        )
+
+    def delete_dead(self, tx: Transaction, thread_id: str, dead: DeadRows) -> None:
+        """Delete these rows of a thread, and the blobs that no checkpoint left needs."""
+        self._delete_places(tx, "delete_dead_checkpoints", thread_id, list(dead.checkpoints))
+        self._delete_places(tx, "delete_dead_writes", thread_id, list(dead.writes))
+        tx.change(self._sql["delete_dead_blobs"], thread_id=thread_id)
+
+    def _delete_places(
+        self, tx: Transaction, name: str, thread_id: str, places: Sequence[Place]
+    ) -> None:
+        spaces, ids = [ns for ns, _ in places], [place for _, place in places]
+        tx.change(self._sql[name], thread_id=thread_id, spaces=spaces, ids=ids)
+
+    def _times(self, tx: Transaction, thread_ids: Sequence[str]) -> dict[str, datetime | None]:
+        if not thread_ids:
+            return {}
+        rows = tx.rows(self._sql["times"], ids=list(thread_ids))
+        return {
+            thread_id: newest_instant((checkpoint_id, ts) for _, checkpoint_id, ts in group)
+            for thread_id, group in groupby(rows, key=itemgetter(0))
+        }

@@ -1,0 +1,114 @@
+-- Rows of the official PostgreSQL saver: checkpoints, checkpoint_blobs and checkpoint_writes. No
+-- blob column is read. {shape} is the pattern of a UUIDv6; :ids is an array of thread ids.
+--
+-- Statements over some threads join them LATERAL to a look at the primary key: planned from
+-- estimates of a thread's rows, any other join goes to a sequential scan sooner or later.
+
+-- name: lock
+-- A statement of its own: read in one with the facts, those would be older than the locks.
+SELECT w.thread_id FROM unnest(:ids::text[]) AS w (thread_id)
+WHERE pg_try_advisory_xact_lock(hashtextextended(w.thread_id, {seed}));
+
+-- name: lock_all
+SELECT count(pg_advisory_xact_lock(hashtextextended(w.thread_id, {seed})))
+FROM (SELECT thread_id FROM unnest(:ids::text[]) AS u (thread_id) ORDER BY thread_id) AS w;
+
+-- name: holding
+SELECT w.thread_id FROM unnest(:ids::text[]) AS w (thread_id)
+CROSS JOIN LATERAL (
+    SELECT 1 FROM checkpoints c WHERE c.thread_id = w.thread_id LIMIT 1
+) AS one;
+
+-- name: heads
+SELECT w.thread_id, h.head, h.foreign_ids FROM unnest(:ids::text[]) AS w (thread_id)
+CROSS JOIN LATERAL (
+    SELECT max(c.checkpoint_id) AS head, bool_or(c.checkpoint_id !~ {shape}) AS foreign_ids
+    FROM checkpoints c WHERE c.thread_id = w.thread_id
+) AS h WHERE h.head IS NOT NULL;
+
+-- name: times
+-- Only for threads that hold an id that is no UUIDv6: the checkpoint's own ts is plain JSON.
+SELECT thread_id, checkpoint_id, checkpoint ->> 'ts' FROM checkpoints
+WHERE thread_id = ANY(:ids) ORDER BY thread_id;
+
+-- name: head_page
+SELECT thread_id, max(checkpoint_id) AS head FROM checkpoints
+WHERE thread_id > :after GROUP BY thread_id
+HAVING max(checkpoint_id) < :below OR max(checkpoint_id) > :above
+ORDER BY thread_id LIMIT :limit;
+
+-- name: count
+SELECT count(*) FROM (SELECT 1 FROM checkpoints GROUP BY thread_id) AS threads;
+
+-- name: interrupted
+-- idx -3 is where LangGraph keeps an interrupt (WRITES_IDX_MAP): the primary key answers.
+SELECT w.thread_id FROM unnest(:ids::text[]) AS w (thread_id)
+CROSS JOIN LATERAL (
+    SELECT 1 FROM checkpoint_writes cw
+    WHERE cw.thread_id = w.thread_id AND cw.idx = -3 AND cw.channel = '__interrupt__'
+        AND cw.checkpoint_id = (
+            SELECT max(c.checkpoint_id) FROM checkpoints c
+            WHERE c.thread_id = cw.thread_id AND c.checkpoint_ns = cw.checkpoint_ns
+        )
+    LIMIT 1
+) AS one;
+
+-- name: delete_checkpoints
+DELETE FROM checkpoints WHERE thread_id = ANY(:ids);
+
+-- name: delete_blobs
+-- After the checkpoints: a stock put that lands in between then leaves blobs with a checkpoint,
+-- which the look again finds, and never blobs alone.
+DELETE FROM checkpoint_blobs WHERE thread_id = ANY(:ids);
+
+-- name: delete_writes
+DELETE FROM checkpoint_writes WHERE thread_id = ANY(:ids);
+
+-- name: remnants_from_head
+-- Bounded to ids from the head on: without it, every dead index entry of the delete is visited.
+SELECT w.thread_id FROM unnest(:ids::text[], :heads::text[]) AS w (thread_id, head)
+CROSS JOIN LATERAL (
+    SELECT 1 FROM checkpoints c
+    WHERE c.thread_id = w.thread_id AND c.checkpoint_id >= w.head LIMIT 1
+) AS one
+UNION
+SELECT w.thread_id FROM unnest(:ids::text[], :heads::text[]) AS w (thread_id, head)
+CROSS JOIN LATERAL (
+    SELECT 1 FROM checkpoint_writes cw
+    WHERE cw.thread_id = w.thread_id AND cw.checkpoint_id >= w.head LIMIT 1
+) AS one;
+
+-- name: remnants
+SELECT w.thread_id FROM unnest(:ids::text[]) AS w (thread_id)
+CROSS JOIN LATERAL (
+    SELECT 1 FROM checkpoints c WHERE c.thread_id = w.thread_id LIMIT 1
+) AS one
+UNION
+SELECT w.thread_id FROM unnest(:ids::text[]) AS w (thread_id)
+CROSS JOIN LATERAL (
+    SELECT 1 FROM checkpoint_writes cw WHERE cw.thread_id = w.thread_id LIMIT 1
+) AS one;
+
+-- name: skeleton
+SELECT checkpoint_ns, checkpoint_id, parent_checkpoint_id FROM checkpoints
+WHERE thread_id = :thread_id;
+
+-- name: skeleton_writes
+SELECT checkpoint_ns, checkpoint_id, count(*) FROM checkpoint_writes
+WHERE thread_id = :thread_id GROUP BY checkpoint_ns, checkpoint_id;
+
+-- name: delete_dead_checkpoints
+DELETE FROM checkpoints c USING unnest(:spaces::text[], :ids::text[]) AS d (ns, id)
+WHERE c.thread_id = :thread_id AND c.checkpoint_ns = d.ns AND c.checkpoint_id = d.id;
+
+-- name: delete_dead_writes
+DELETE FROM checkpoint_writes w USING unnest(:spaces::text[], :ids::text[]) AS d (ns, id)
+WHERE w.thread_id = :thread_id AND w.checkpoint_ns = d.ns AND w.checkpoint_id = d.id;
+
+-- name: delete_dead_blobs
+-- Blobs are shared by checkpoints: those stay that one of a new thread under the id refers to.
+DELETE FROM checkpoint_blobs b WHERE b.thread_id = :thread_id AND NOT EXISTS (
+    SELECT 1 FROM checkpoints c
+    WHERE c.thread_id = b.thread_id AND c.checkpoint_ns = b.checkpoint_ns
+        AND c.checkpoint -> 'channel_versions' ->> b.channel = b.version
+);
