@@ -120,7 +120,7 @@ def test_messages_come_out_in_the_order_they_went_in(channel: Channel) -> None:
     for number in range(20):
         channel.basic_publish(channel.prepare_message(str(number)), "", "work")
     got = [channel.basic_get("work", no_ack=True) for _ in range(20)]
-    assert [message.body for message in got if message] == [b"%d" % n for n in range(20)]
+    assert [message.payload for message in got if message] == [str(n) for n in range(20)]
     assert channel.basic_get("work") is None
 
 
@@ -279,7 +279,7 @@ def test_a_message_given_back_is_delivered_again(channel: Channel, folder: Path)
     message.requeue()
     again = channel.basic_get("work")
     assert again is not None
-    assert again.body == b"x"
+    assert again.payload == "x"
 
 
 # Bindings ---------------------------------------------------------------------------------------

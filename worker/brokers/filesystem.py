@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 # Only the worker's own user may read what is asked of it, or ask.
 _FOLDER_MODE = 0o700
 
-# Celery's own lifetime of a control message, and above that of an event, on brokers with queue limits.
+# Celery's own lifetime of a control message (an event's is shorter) where brokers keep one.
 _TRANSIENT_NS = 300 * 10**9
 
 # What reading a file that holds no whole message can raise.

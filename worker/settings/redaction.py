@@ -14,14 +14,19 @@ _PATH_SCHEMES = frozenset({"sqlite", "file", "filesystem", "memory"})
 # Where a name alone before the "@" is a user and never a password written in the wrong place.
 _USER_SCHEMES = ("postgres",)
 
-_SECRET_PAIR = re.compile(
-    r"""([\w.-]*(?:passw|passphrase|pwd|secret|token|credential|api_?key|access_?key)[\w.-]*)
-        (\s*=\s*)
-        (?: '(?:\\.|[^'\\])*(?:'|$)     # quoted, as in a libpq DSN; the end may be missing
-          | "(?:\\.|[^"\\])*(?:"|$)
-          | (?:\\.|[^\s&;\\])*          # bare: up to the next parameter or blank
-        )""",
-    re.IGNORECASE | re.VERBOSE | re.DOTALL,
+# From the start of a word: tried anew at each letter, a long word takes for ever.
+_KEY = (
+    r"(?<![\w.-])"
+    r"([\w.-]*(?:passw|passphrase|pwd|secret|token|credential|api_?key|access_?key)[\w.-]*\s*=\s*)"
+)
+
+# Nothing but an ampersand ends a parameter of a URL.
+_URL_PAIR = re.compile(rf"{_KEY}[^&]*", re.IGNORECASE)
+
+# In the key=value form of libpq a blank does, unless quoted or after a backslash; the quote that
+# ends a value may be missing.
+_DSN_PAIR = re.compile(
+    rf"{_KEY}(?:'(?:\\.|[^'\\])*(?:'|$)|(?:\\.|[^\s\\])*)", re.IGNORECASE | re.DOTALL
 )
 
 _HOSTS = re.compile(r"(?:(?:\[[^\]@]*\]|[^:@\[\],]+)(?::\d{0,5})?(?:,|$))*")
@@ -38,7 +43,8 @@ def redact(address: str) -> str:
         The address with each password, and the value of each parameter named like a secret,
         replaced by ``***``. Text that holds none comes back unchanged. Never raises.
     """
-    return _SECRET_PAIR.sub(rf"\1\2{MASK}", _mask_user_info(address))
+    pair = _URL_PAIR if "://" in address else _DSN_PAIR
+    return pair.sub(rf"\1{MASK}", _mask_user_info(address))
 
 
 def _mask_user_info(address: str) -> str:

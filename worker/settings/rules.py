@@ -21,7 +21,7 @@ class SettingsGroup(BaseSettings):
     )
 
     @classmethod
-    def settings_customise_sources(  # noqa: D102 - pydantic-settings' own hook
+    def settings_customise_sources(
         cls,
         settings_cls: type[BaseSettings],
         init_settings: PydanticBaseSettingsSource,
@@ -29,8 +29,11 @@ class SettingsGroup(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        # `read_variables` has read both places already: pydantic's own sources would drop a
-        # misspelt name without a word, and take a wrong case for a right one.
+        """Take values from `build` alone.
+
+        `read_variables` has read both places already: pydantic's own sources would drop a misspelt
+        name without a word, and take a wrong case for a right one.
+        """
         return (init_settings,)
 
 
@@ -66,7 +69,7 @@ def variable_names(group: type[SettingsGroup]) -> frozenset[str]:
     return frozenset(variable_of(info) for info in group.model_fields.values())
 
 
-def setting(default: Any, rule: str, meaning: str) -> Any:  # noqa: ANN401 - as pydantic's Field
+def setting(default: Any, rule: str, meaning: str) -> Any:
     """Declare a setting.
 
     Args:
@@ -85,7 +88,7 @@ def whole(
     meaning: str,
     *,
     null: str | None = None,
-) -> Any:  # noqa: ANN401
+) -> Any:
     """Declare a whole number within bounds, both allowed.
 
     Args:

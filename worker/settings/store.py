@@ -4,7 +4,12 @@ from pydantic import Field
 from pydantic_settings import SettingsConfigDict
 
 from retention.errors import ConfigurationError
-from retention.policy import RetentionPolicy
+from retention.policy import (
+    DEFAULT_FINISHED_MINUTES,
+    DEFAULT_WAITING_MINUTES,
+    MAX_MINUTES,
+    RetentionPolicy,
+)
 from stores.address import SCHEMES, Provider, address_fault, provider_of
 from worker.settings.rules import (
     OptionalWhole,
@@ -36,9 +41,6 @@ REMOVED = {
 
 _SHARED: dict[Provider, str] = {"redis": "REDIS_URL", "postgres": "DATABASE_URL"}
 
-# A hundred years: longer ones overflow dates.
-_LONGEST_MINUTES = 52_560_000
-
 
 class StoreSettings(SettingsGroup):
     """Which checkpoint store, and how long threads live in it."""
@@ -65,16 +67,16 @@ class StoreSettings(SettingsGroup):
         json_schema_extra={"rule": "the address of the store is needed"},
     )
     waiting_minutes: Whole = whole(
-        10_080,
+        DEFAULT_WAITING_MINUTES,
         1,
-        _LONGEST_MINUTES,
+        MAX_MINUTES,
         "minutes",
         "How long a thread its owner may still continue lives after its last activity.",
     )
     finished_minutes: Whole = whole(
-        1_440,
+        DEFAULT_FINISHED_MINUTES,
         1,
-        _LONGEST_MINUTES,
+        MAX_MINUTES,
         "minutes",
         "How long a thread lives after its owner marked it finished; not above waiting.",
     )
@@ -172,8 +174,8 @@ def _refuse_unbuilt(provider: Provider, label: str) -> None:
     Goes, with its two calls, when stores/redis comes.
     """
     if provider == "redis":
-        what = f"{label} is unset or 'redis'" if label == PREFIX else f"{label} names Redis"
+        what = f"{PREFIX} is unset or 'redis'" if label == PREFIX else f"{label} is Redis"
         raise ConfigurationError(
-            f"{what}, but the Redis store is not built yet: set {PREFIX} to postgres, sqlite or "
-            f"memory, and {_CONN_STRING} to its address"
+            f"{what}, but the Redis store is not built yet: use postgres, sqlite or memory, "
+            f"by {PREFIX} and {_CONN_STRING} or by --storage"
         )

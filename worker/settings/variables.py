@@ -84,7 +84,7 @@ def refuse_unknown(variables: Variables, prefix: str, known: Collection[str]) ->
     """
     for name in sorted(variables.values):
         if name.upper().startswith(prefix) and name not in known:
-            hint = _nearest(name.upper(), known)
+            hint = _hint(name.upper(), prefix, known)
             raise ConfigurationError(f"{variables.label(name)} is not a setting: {hint}")
 
 
@@ -123,11 +123,17 @@ def _shown(value: str, *, secret: bool) -> str:
     return repr(text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…")
 
 
-def _nearest(name: str, known: Collection[str]) -> str:
+def _hint(name: str, prefix: str, known: Collection[str]) -> str:
+    """Say what to set instead of an unknown name, given in upper case."""
     if name in known:
         return f"names are read in upper case, so set {name}"
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
-    return f"did you mean {near[0]}?" if near else "no setting has a name like it; remove it"
+    # Without the prefix they all share, which would make any two of them alike.
+    tails = {candidate.removeprefix(prefix): candidate for candidate in sorted(known)}
+    tail = name.removeprefix(prefix)
+    near = [full for rest, full in tails.items() if tail and rest.startswith(tail)]
+    near += [tails[rest] for rest in difflib.get_close_matches(tail, tails, n=1, cutoff=0.6)]
+    near += difflib.get_close_matches(name, known, n=1, cutoff=0.95)
+    return f"did you mean {near[0]}?" if near else f"the known ones are {', '.join(tails.values())}"
 
 
 def _read_file(path: Path) -> dict[str, str]:

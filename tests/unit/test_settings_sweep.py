@@ -1,0 +1,272 @@
+"""Each ``SWEEP_`` setting: its default, its bounds, and one line for each way to get it wrong."""
+
+from typing import Any
+
+import pytest
+
+from retention.errors import ConfigurationError
+from worker.settings import Crontab, Interval, SweepSettings, load_sweep_settings
+
+DEFAULTS: dict[str, Any] = {
+    "batch_size": 500,
+    "result_threads": 1000,
+    "max_delete_rounds": 100,
+    "history_days": 30,
+    "schedule": Interval(3600),
+    "jitter_seconds": 30,
+    "lease_seconds": 300,
+    "soft_time_limit_seconds": 240,
+    "visibility_timeout_seconds": None,
+    "statement_timeout_seconds": 60,
+    "lock_timeout_seconds": 5,
+    "time_budget_seconds": None,
+    "max_threads": None,
+    "max_share": None,
+    "filters": ("flows-engine",),
+    "orphan_grace_seconds": 3600,
+    "batch_attempts": 5,
+    "metrics_prefix": "tai42_checkpoint_sweep_",
+}
+
+# (lowest, highest, unit, what null means)
+WHOLE: dict[str, tuple[int, int, str, str | None]] = {
+    "BATCH_SIZE": (1, 500, "threads", None),
+    "RESULT_THREADS": (0, 100_000, "threads", None),
+    "MAX_DELETE_ROUNDS": (1, 1_000, "rounds", None),
+    "HISTORY_DAYS": (1, 3_650, "days", None),
+    "JITTER_SECONDS": (0, 3_600, "seconds", None),
+    "LEASE_SECONDS": (2, 86_400, "seconds", None),
+    "SOFT_TIME_LIMIT_SECONDS": (1, 86_400, "seconds", None),
+    "VISIBILITY_TIMEOUT_SECONDS": (3, 604_800, "seconds", "twice the lease"),
+    "STATEMENT_TIMEOUT_SECONDS": (1, 86_400, "seconds", None),
+    "LOCK_TIMEOUT_SECONDS": (1, 3_600, "seconds", None),
+    "TIME_BUDGET_SECONDS": (1, 604_800, "seconds", "no budget"),
+    "MAX_THREADS": (1, 10**12, "threads", "no limit"),
+    "ORPHAN_GRACE_SECONDS": (0, 2_592_000, "seconds", None),
+    "BATCH_ATTEMPTS": (1, 100, "attempts", None),
+}
+
+SCHEDULE_RULE = (
+    "an interval from 1 second to 31 days such as 300, 15m or 1h, or five crontab fields (UTC) "
+    "such as */15 * * * * is needed"
+)
+SHARE_RULE = "a share above 0 and up to 1, such as 0.2, is needed, or null for no limit"
+FILTERS_RULE = (
+    "names of live-thread filters joined by commas, each once, are needed, or null for none"
+)
+PREFIX_RULE = "letters, digits, _ and : are needed, no digit first, at most 100"
+
+
+def load(**variables: str) -> SweepSettings:
+    return load_sweep_settings({f"SWEEP_{name}": value for name, value in variables.items()}, None)
+
+
+def refusal(**variables: str) -> str:
+    with pytest.raises(ConfigurationError) as refused:
+        load(**variables)
+    line = str(refused.value)
+    assert line.splitlines() == [line]
+    return line
+
+
+def whole_rule(name: str) -> str:
+    low, high, unit, null = WHOLE[name]
+    rule = f"a whole number of {unit} from {low} to {high} is needed"
+    return rule if null is None else f"{rule}, or null for {null}"
+
+
+def test_every_setting_has_its_documented_default() -> None:
+    assert load().model_dump(mode="python") == {
+        **DEFAULTS,
+        "schedule": {"seconds": 3600},
+    }
+    assert load().schedule == DEFAULTS["schedule"]
+
+
+def test_every_setting_says_what_it_does_and_what_it_takes() -> None:
+    for name, info in SweepSettings.model_fields.items():
+        assert info.description, name
+        assert isinstance(info.json_schema_extra, dict)
+        assert info.json_schema_extra["rule"], name
+
+
+def test_every_whole_number_is_in_the_table_of_bounds() -> None:
+    numbers = {
+        name.upper()
+        for name, info in SweepSettings.model_fields.items()
+        if isinstance(info.json_schema_extra, dict) and "unit" in info.json_schema_extra
+    }
+    assert numbers == WHOLE.keys()
+
+
+@pytest.mark.parametrize("name", WHOLE)
+@pytest.mark.parametrize(
+    "value",
+    ["ten", "-1", "1.5", "5_0", "1e3", "0x10", "10 s", "99999999999999", "9" * 5000, "١٢", "NaN"],
+    ids=lambda value: value[:12],
+)
+def test_what_is_no_whole_number_within_bounds_is_refused(name: str, value: str) -> None:
+    shown = repr(value) if len(value) < 100 else repr("9" * 120 + "…")
+    assert refusal(**{name: value}) == f"SWEEP_{name}={shown} is refused: {whole_rule(name)}"
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_the_bounds_themselves_are_allowed_and_one_beyond_is_not(name: str) -> None:
+    low, high, _, _ = WHOLE[name]
+    for value in (low - 1, high + 1):
+        assert whole_rule(name) in refusal(**{name: str(value)})
+    # The three that must be in order are set together.
+    order = {"LEASE_SECONDS", "SOFT_TIME_LIMIT_SECONDS", "VISIBILITY_TIMEOUT_SECONDS"}
+    for value in {low, high} if name not in order else ():
+        assert getattr(load(**{name: str(value)}), name.lower()) == value
+
+
+@pytest.mark.parametrize("name", [name.upper() for name in DEFAULTS])
+@pytest.mark.parametrize("value", ["", "   ", "\t\r\n"], ids=["empty", "blank", "blanks"])
+def test_an_empty_value_is_refused_and_not_taken_for_the_default(name: str, value: str) -> None:
+    line = refusal(**{name: value})
+    assert line.startswith(f"SWEEP_{name}='' is refused: it is empty, but ")
+    assert line.endswith("; remove it to use the default")
+
+
+@pytest.mark.parametrize(("name", "value"), [("BATCH_SIZE", '"50"'), ("SCHEDULE", "'1h'")])
+def test_quotes_that_came_with_the_value_are_pointed_out(name: str, value: str) -> None:
+    assert refusal(**{name: value}).endswith("(the quotes are part of the value: remove them)")
+
+
+@pytest.mark.parametrize("value", [" 50", "50 ", "50\r\n"])
+def test_blanks_around_a_value_do_not_matter(value: str) -> None:
+    assert load(BATCH_SIZE=value).batch_size == 50
+
+
+@pytest.mark.parametrize("name", [name for name, rule in WHOLE.items() if rule[3]] + ["MAX_SHARE"])
+def test_null_is_none_where_none_is_allowed(name: str) -> None:
+    assert getattr(load(**{name: "null"}), name.lower()) is None
+
+
+@pytest.mark.parametrize("name", [name for name, rule in WHOLE.items() if not rule[3]])
+def test_null_is_refused_elsewhere(name: str) -> None:
+    assert refusal(**{name: "null"}) == f"SWEEP_{name}='null' is refused: {whole_rule(name)}"
+
+
+@pytest.mark.parametrize(
+    ("value", "schedule"),
+    [
+        ("300", Interval(300)),
+        ("45s", Interval(45)),
+        ("15m", Interval(900)),
+        ("1h", Interval(3600)),
+        ("2 d", Interval(172_800)),
+        ("31d", Interval(2_678_400)),
+        ("*/15 * * * *", Crontab("*/15", "*", "*", "*", "*")),
+        ("0  3 1-7,15 * mon", Crontab("0", "3", "1-7,15", "*", "mon")),
+    ],
+)
+def test_a_schedule_is_an_interval_or_five_crontab_fields(
+    value: str, schedule: Interval | Crontab
+) -> None:
+    assert load(SCHEDULE=value).schedule == schedule
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "0",
+        "-5",
+        "1.5h",
+        "1w",
+        "32d",
+        "m",
+        "hourly",
+        "@hourly",
+        "1H",
+        "* * * *",
+        "* * * * * *",
+        "60 * * * *",
+        "* 24 * * *",
+        "* * 0 * *",
+        "0 0 31 2 *",
+        "*/0 * * * *",
+        "-5 * * * *",
+        "a b c d e",
+        "* * * * 7",
+    ],
+)
+def test_any_other_schedule_is_refused(value: str) -> None:
+    assert refusal(SCHEDULE=value) == f"SWEEP_SCHEDULE={value!r} is refused: {SCHEDULE_RULE}"
+
+
+@pytest.mark.parametrize("value", ["0", "-0.1", "1.01", "nan", "inf", "20%", "half", "0,2"])
+def test_a_share_outside_its_range_is_refused(value: str) -> None:
+    assert refusal(MAX_SHARE=value) == f"SWEEP_MAX_SHARE={value!r} is refused: {SHARE_RULE}"
+
+
+@pytest.mark.parametrize(("value", "share"), [("1", 1.0), ("0.2", 0.2), (".05", 0.05)])
+def test_a_share_within_its_range_is_taken(value: str, share: float) -> None:
+    assert load(MAX_SHARE=value).max_share == share
+
+
+@pytest.mark.parametrize(
+    ("value", "names"),
+    [
+        ("agents", ("agents",)),
+        ("flows-engine, agents", ("flows-engine", "agents")),
+        ("null", ()),
+    ],
+)
+def test_filters_are_a_list_of_names(value: str, names: tuple[str, ...]) -> None:
+    assert load(FILTERS=value).filters == names
+
+
+@pytest.mark.parametrize("value", [",", "a,", "a,,b", "a,a", "Agents", "a b", "a;b", "[]"])
+def test_filters_that_are_no_list_of_names_are_refused(value: str) -> None:
+    assert refusal(FILTERS=value) == f"SWEEP_FILTERS={value!r} is refused: {FILTERS_RULE}"
+
+
+@pytest.mark.parametrize("value", ["1st_", "a-b", "a b", "a" * 101, "é_"])
+def test_a_metrics_prefix_that_begins_no_metric_name_is_refused(value: str) -> None:
+    line = refusal(METRICS_PREFIX=value)
+    assert line == f"SWEEP_METRICS_PREFIX={value!r} is refused: {PREFIX_RULE}"
+
+
+@pytest.mark.parametrize(
+    ("variables", "line"),
+    [
+        (
+            {"SOFT_TIME_LIMIT_SECONDS": "300"},
+            (
+                "SWEEP_SOFT_TIME_LIMIT_SECONDS=300 is refused: "
+                "it must be below SWEEP_LEASE_SECONDS=300 (its default)"
+            ),
+        ),
+        (
+            {"LEASE_SECONDS": "240"},
+            (
+                "SWEEP_SOFT_TIME_LIMIT_SECONDS=240 (its default) is refused: "
+                "it must be below SWEEP_LEASE_SECONDS=240"
+            ),
+        ),
+        (
+            {"LEASE_SECONDS": "600", "VISIBILITY_TIMEOUT_SECONDS": "600"},
+            (
+                "SWEEP_LEASE_SECONDS=600 is refused: "
+                "it must be below SWEEP_VISIBILITY_TIMEOUT_SECONDS=600"
+            ),
+        ),
+    ],
+)
+def test_soft_limit_lease_and_visibility_timeout_must_be_in_this_order(
+    variables: dict[str, str], line: str
+) -> None:
+    assert refusal(**variables) == line
+
+
+def test_an_unset_visibility_timeout_is_twice_the_lease() -> None:
+    assert load(LEASE_SECONDS="1000").visibility_timeout == 2000
+    assert load(VISIBILITY_TIMEOUT_SECONDS="301").visibility_timeout == 301
+
+
+def test_a_secret_in_the_wrong_variable_is_not_shown() -> None:
+    line = refusal(FILTERS="postgresql://app:hunter2@db/agents")
+    assert "hunter2" not in line
+    assert "postgresql://app:***@db/agents" in line
