@@ -13,6 +13,12 @@ QUEUE = "retention"
 SWEEP_TASK = "retention.sweep"
 """The task that beat starts."""
 
+BATCH_TASK = "retention.sweep_batch"
+"""The task that works on one batch of a run."""
+
+FINISH_TASK = "retention.finish_sweep"
+"""The task that closes a run."""
+
 _RESULT_DAYS = 7
 _SOFT_SHUTDOWN_SECONDS = 20.0
 _SHORTEST_EXPIRY_SECONDS = 60

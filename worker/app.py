@@ -1,0 +1,96 @@
+"""The Celery app. Nothing is read before one of the functions here is called."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
+
+from celery import Celery, signals
+
+from retention.errors import ConfigurationError, RetentionError
+from worker import brokers, tasks
+from worker.celery_config import celery_options
+from worker.dispatch import CeleryDispatch
+from worker.process import ProcessSweep
+from worker.results import JsonResult
+from worker.settings import (
+    BrokerSettings,
+    SweepSettings,
+    load_broker_settings,
+    load_sweep_settings,
+)
+
+NAME = "retention"
+"""The name of the app."""
+
+
+class RetentionApp(Celery[Any]):
+    """Celery with the tasks of this project, and the sweep that they share."""
+
+    def __init__(self, broker: BrokerSettings, sweep: SweepSettings) -> None:
+        """Make the app; nothing is connected.
+
+        Raises:
+            ConfigurationError: A folder of the filesystem broker cannot be created.
+        """
+        super().__init__(NAME)
+        brokers.prepare(broker)
+        self.conf.update(celery_options(broker, sweep))
+        # Celery lets its variables win over its configuration; these were checked, they were not.
+        self.conf.update(broker_read_url=broker.broker_url, broker_write_url=broker.broker_url)
+        self.backend_cls = broker.result_backend
+        self.process = ProcessSweep(sweep, CeleryDispatch(self))
+        tasks.register(self, self.process)
+
+    @cached_property
+    def AsyncResult(self) -> type[JsonResult]:  # noqa: N802 - the name is Celery's
+        """The class of results; Celery's own, but for the text of an object."""
+        result: type[JsonResult] = self.subclass_with_self(JsonResult)
+        return result
+
+
+def make_app() -> RetentionApp:
+    """Make the app from the settings in force; the store's are not read.
+
+    Raises:
+        ConfigurationError: A setting of the broker or the sweep is wrong.
+    """
+    return RetentionApp(load_broker_settings(), load_sweep_settings())
+
+
+def command_app() -> RetentionApp:
+    """Make the app of a `celery -A worker` command.
+
+    A worker that starts checks its store first. A wrong setting ends the process with status 2,
+    and a store that cannot be opened with 1; each says why in one line.
+    """
+    with _one_line():
+        app = make_app()
+    _check_store_at_start(app)
+    return app
+
+
+def _check_store_at_start(app: RetentionApp) -> None:
+    def check(**_: object) -> None:
+        # Celery logs what a signal's receiver raises and goes on; it lets an exit pass.
+        with _one_line():
+            app.process.check()
+
+    def close(**_: object) -> None:
+        app.process.close()
+
+    signals.celeryd_init.connect(check, weak=False)
+    signals.worker_process_shutdown.connect(close, weak=False)
+    # In the pools that do not fork, tasks run in the worker's own process.
+    signals.worker_shutdown.connect(close, weak=False)
+
+
+@contextmanager
+def _one_line() -> Iterator[None]:
+    try:
+        yield
+    except RetentionError as error:
+        line = " ".join(str(error).split())
+        sys.stderr.write(f"retention: {line}\n")
+        raise SystemExit(2 if isinstance(error, ConfigurationError) else 1) from None

@@ -1,0 +1,135 @@
+"""The Celery tasks. Each checks its arguments and calls one step of `retention.sweep`."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, ClassVar
+
+from celery import Celery, Task
+from celery.exceptions import Ignore
+
+from retention.errors import ConfigurationError, StoreUnavailableError
+from retention.runs import Run, RunState
+from retention.sweep import Sweep, dry_run, finish, open_run, repair, result_of, work_on
+from stores.options import now
+from worker.arguments import FLAG, NUMBER, OPTIONAL_TEXT, TEXT, Signature, refuse_other_store
+from worker.celery_config import BATCH_TASK, FINISH_TASK, SWEEP_TASK
+from worker.process import ProcessSweep
+
+log = logging.getLogger(__name__)
+
+
+class StoreTask(Task[..., Any]):
+    """A task that works on the process's store, and is tried again while that is unavailable."""
+
+    # The answer to wrong arguments is ours, not a TypeError in the sender's process.
+    typing = False
+    # Logged in one line instead of with a traceback: trying again cannot help.
+    throws = (ConfigurationError,)
+    autoretry_for = (StoreUnavailableError,)
+    max_retries = 8
+    retry_backoff = True
+    retry_backoff_max = 60
+    retry_jitter = True
+    signature_of_arguments: ClassVar[Signature]
+
+    def __init__(self, process: ProcessSweep) -> None:
+        """Work on the store of this process."""
+        self.process = process
+
+    @property
+    def sweep(self) -> Sweep:
+        """The sweep of this process."""
+        return self.process.get()
+
+    def arguments(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments by name.
+
+        Raises:
+            ConfigurationError: One is unknown, missing or of the wrong kind.
+        """
+        return self.signature_of_arguments.bind(args, kwargs)
+
+    def again_at(self, instant: datetime, task_id: str | None = None) -> None:
+        """Send this very call once more, for just after an instant at which a claim runs out."""
+        wait = max(0.0, (instant - now()).total_seconds()) + 1
+        log.info("called again in %.0f s task=%s", wait, self.request.id)
+        args, kwargs = tuple(self.request.args or ()), dict(self.request.kwargs or {})
+        self.apply_async(args, kwargs, countdown=wait, task_id=task_id)
+
+
+class SweepTask(StoreTask):
+    """``retention.sweep``: repairs the live run, then opens one under its own Celery id.
+
+    Whoever closes the run stores its result under that id; the task itself ends before.
+    """
+
+    name = SWEEP_TASK
+    signature_of_arguments = Signature(
+        SWEEP_TASK,
+        {"dry_run": FLAG, "store": OPTIONAL_TEXT, "allow_over_limit": FLAG},
+        {"dry_run": False, "store": None, "allow_over_limit": False},
+    )
+
+    def run(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """Answer with the result where the sweep is over at once."""
+        asked = self.arguments(args, kwargs)
+        refuse_other_store(self.process.store, asked["store"])
+        run_id = str(self.request.id)
+        log.info("sweep asked for run=%s dry_run=%s", run_id, asked["dry_run"])
+        if asked["dry_run"]:
+            return dry_run(self.sweep, run_id).to_json()
+        repair(self.sweep)
+        result = open_run(self.sweep, run_id, allow_over_limit=asked["allow_over_limit"])
+        return result.to_json() if result is not None else self._opened(run_id)
+
+    def _opened(self, run_id: str) -> dict[str, Any]:
+        """End without a result, unless this is a redelivery and the run is over by now."""
+        run = self.sweep.store.runs.get(run_id)
+        if run is not None and run.state is RunState.CLOSED:
+            return result_of(self.sweep, run).to_json()
+        if run is not None and run.state is RunState.PLANNING:
+            self._plan_later(run)
+        raise Ignore
+
+    def _plan_later(self, run: Run) -> None:
+        """Somebody plans this run, or died planning it: the plan can be made again after that."""
+        self.again_at(run.lease_until, run.run_id)
+
+
+class BatchTask(StoreTask):
+    """``retention.sweep_batch``: works on one batch of a run."""
+
+    name = BATCH_TASK
+    ignore_result = True
+    signature_of_arguments = Signature(BATCH_TASK, {"run_id": TEXT, "number": NUMBER})
+
+    def run(self, *args: Any, **kwargs: Any) -> None:
+        """Work on the batch; one that a dead worker may hold is tried once its claim ran out."""
+        asked = self.arguments(args, kwargs)
+        report = work_on(self.sweep, asked["run_id"], asked["number"])
+        log.info(
+            "batch %s run=%s batch=%s task=%s",
+            "done" if report.worked else "left alone",
+            *(asked["run_id"], asked["number"], self.request.id),
+        )
+        if report.retry_at is not None:
+            self.again_at(report.retry_at)
+
+
+class FinishTask(StoreTask):
+    """``retention.finish_sweep``: closes a run whose batches are done."""
+
+    name = FINISH_TASK
+    ignore_result = True
+    signature_of_arguments = Signature(FINISH_TASK, {"run_id": TEXT})
+
+    def run(self, *args: Any, **kwargs: Any) -> None:
+        """Close the run and hand out its result; nothing happens where others did."""
+        finish(self.sweep, self.arguments(args, kwargs)["run_id"])
+
+
+def register(app: Celery, process: ProcessSweep) -> None:
+    """Give an app its tasks."""
+    for task in (SweepTask, BatchTask, FinishTask):
+        app.register_task(task(process))
