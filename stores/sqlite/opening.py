@@ -68,8 +68,17 @@ def init(address: str, options: StoreOptions) -> None:
 
 
 def ddl() -> list[str]:
-    """The statements that make this project's own tables."""
-    return statements("TEXT")
+    """All statements that make a store: the official saver's tables, then this project's."""
+    return [*_saver_ddl(), *statements("TEXT")]
+
+
+def _saver_ddl() -> list[str]:
+    """What the official saver makes, read back from a database in memory."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        SqliteSaver(connection).setup()
+        made = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
+    tables = [sql.replace("CREATE TABLE ", "CREATE TABLE IF NOT EXISTS ", 1) for (sql,) in made]
+    return ["PRAGMA journal_mode = WAL", *tables]
 
 
 @contextmanager
@@ -103,7 +112,7 @@ def _prepare(db: SqliteDatabase, path: Path, access: Access) -> None:
         _make_saver_tables(db)
     if access is not Access.READ and not db.has_own_tables():
         with db.transaction() as tx:
-            for statement in ddl():
+            for statement in statements("TEXT"):
                 tx.change(statement)
 
 
