@@ -4,9 +4,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
+from types import TracebackType
 from typing import Any
 
 from celery import Celery, signals
+from kombu.exceptions import KombuError
 
 from retention.errors import ConfigurationError, RetentionError
 from worker import brokers, tasks
@@ -19,6 +21,7 @@ from worker.settings import (
     SweepSettings,
     load_broker_settings,
     load_sweep_settings,
+    redact,
 )
 
 NAME = "retention"
@@ -68,6 +71,8 @@ def command_app() -> RetentionApp:
     with _one_line():
         app = make_app()
     _check_store_at_start(app)
+    # `celery call` and `celery result` let every error through to here, with its traceback.
+    sys.excepthook = _report
     return app
 
 
@@ -91,6 +96,26 @@ def _one_line() -> Iterator[None]:
     try:
         yield
     except RetentionError as error:
-        line = " ".join(str(error).split())
-        sys.stderr.write(f"retention: {line}\n")
+        _say(error)
         raise SystemExit(2 if isinstance(error, ConfigurationError) else 1) from None
+
+
+def _report(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Say in one line what a person can mend; anything else is a fault, with its traceback."""
+    refused = next((cause for cause in _chain(error) if isinstance(cause, OSError)), None)
+    if isinstance(error, RetentionError):
+        _say(error)
+    elif refused is not None or isinstance(error, KombuError):
+        _say(f"no answer from the broker or the result backend: {refused or error}")
+    else:
+        sys.__excepthook__(kind, error, trace)
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _say(what: object) -> None:
+    sys.stderr.write(f"retention: {redact(' '.join(str(what).split()))}\n")

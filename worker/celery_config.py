@@ -82,6 +82,9 @@ def _places(broker: BrokerSettings, sweep: SweepSettings) -> dict[str, Any]:
         # Other applications on the same broker have a queue named celery.
         "task_default_queue": QUEUE,
         "redis_socket_keepalive": True,
+        # By default a task that stores a result waits 20 seconds for a backend that is down. A
+        # result that was not stored is stored by the next tick.
+        "result_backend_transport_options": {"retry_policy": {"max_retries": 3}},
         **_encryption("broker_use_ssl", broker.broker_url),
         **_encryption("redis_backend_use_ssl", broker.result_backend),
     }

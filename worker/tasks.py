@@ -14,6 +14,7 @@ from retention.sweep import Sweep, dry_run, finish, open_run, repair, result_of,
 from stores.options import now
 from worker.arguments import FLAG, NUMBER, OPTIONAL_TEXT, TEXT, Signature, refuse_other_store
 from worker.celery_config import BATCH_TASK, FINISH_TASK, SWEEP_TASK
+from worker.dispatch import BROKER_ERRORS
 from worker.process import ProcessSweep
 
 log = logging.getLogger(__name__)
@@ -55,7 +56,10 @@ class StoreTask(Task[..., Any]):
         wait = max(0.0, (instant - now()).total_seconds()) + 1
         log.info("called again in %.0f s task=%s", wait, self.request.id)
         args, kwargs = tuple(self.request.args or ()), dict(self.request.kwargs or {})
-        self.apply_async(args, kwargs, countdown=wait, task_id=task_id)
+        try:
+            self.apply_async(args, kwargs, countdown=wait, task_id=task_id)
+        except BROKER_ERRORS as error:
+            log.warning("not called again task=%s error=%r", self.request.id, str(error))
 
 
 class SweepTask(StoreTask):
@@ -65,6 +69,8 @@ class SweepTask(StoreTask):
     """
 
     name = SWEEP_TASK
+    # Planning a large store takes as long as it takes, renewing the run's lease at each step.
+    soft_time_limit = 86_400
     signature_of_arguments = Signature(
         SWEEP_TASK,
         {"dry_run": FLAG, "store": OPTIONAL_TEXT, "allow_over_limit": FLAG},
