@@ -1,0 +1,38 @@
+"""Opening the store that a command works on."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from retention.sweep import Dispatch, Sweep, SweepResult
+from stores import Access
+from worker.cli.invocation import Invocation
+from worker.wiring import opened_sweep
+
+
+class NoDispatch:
+    """Sends nothing and hands out no result: the pool's next tick does both."""
+
+    def batches(self, run_id: str, numbers: Iterable[int]) -> None:
+        """Leave the batches to the pool."""
+
+    def finish(self, run_id: str) -> None:
+        """Leave the closing to the pool."""
+
+    def publish(self, result: SweepResult) -> bool:
+        """Leave the result to be handed out by the pool."""
+        return False
+
+
+@contextmanager
+def opened(
+    invocation: Invocation, access: Access, dispatch: Dispatch | None = None
+) -> Iterator[Sweep]:
+    """Open the store of an invocation; everything is closed at the end.
+
+    Raises:
+        ConfigurationError: A setting is wrong, or the store cannot be opened with this access.
+        StoreUnavailableError: The store cannot be reached.
+    """
+    store, sweep = invocation.store(), invocation.sweep()
+    with opened_sweep(store, sweep, dispatch or NoDispatch(), access) as assembled:
+        yield assembled

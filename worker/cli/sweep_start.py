@@ -1,0 +1,132 @@
+"""``retention sweep start``: a sweep on the worker pool."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from retention.errors import RetentionError, StoreUnavailableError
+from retention.sweep import Sweep
+from stores import Access
+from worker.cli.exit_status import ExitStatus, status_of
+from worker.cli.failures import InterruptedCommandError, say
+from worker.cli.invocation import Invocation, common_options, pass_invocation, sweep_options
+from worker.cli.opening import opened
+from worker.cli.printing import print_json, print_line
+from worker.cli.progress import ProgressBar
+from worker.cli.results import show_result
+from worker.cli.sweep_status import live_run
+from worker.settings import redact
+
+if TYPE_CHECKING:
+    from worker.app import RetentionApp
+    from worker.results import JsonResult
+
+_POLL_SECONDS = 0.2
+_PATIENCE_SECONDS = 10.0
+
+
+@click.command()
+@click.option("--wait", is_flag=True, help="Stay until the sweep is over, and answer as run does.")
+@sweep_options
+@common_options
+@pass_invocation
+def start(invocation: Invocation, wait: bool, dry_run: bool, allow_over_limit: bool) -> ExitStatus:
+    """Have the workers sweep their store; print the id of the run."""
+    app = _app(invocation)
+    run_id = _send(invocation, app, dry_run=dry_run, allow_over_limit=allow_over_limit)
+    if not wait:
+        if invocation.as_json:
+            print_json({"run_id": run_id})
+        else:
+            print_line(run_id)
+        return ExitStatus.DONE
+    result = _result(invocation, app, run_id)
+    if invocation.as_json:
+        print_json(result)
+    else:
+        show_result(result)
+    return status_of(result["outcome"])
+
+
+def _app(invocation: Invocation) -> "RetentionApp":
+    # Celery is needed for this command alone.
+    from worker.app import make_app
+
+    app = make_app()
+    invocation.addresses += [app.conf.broker_read_url, app.conf.result_backend or ""]
+    return app
+
+
+def _send(invocation: Invocation, app: "RetentionApp", **arguments: bool) -> str:
+    """Send the task; the worker refuses it where it was started for another store."""
+    from worker.celery_config import SWEEP_TASK
+    from worker.dispatch import BROKER_ERRORS
+
+    store = None if invocation.storage is None else redact(invocation.store().address)
+    try:
+        sent = app.send_task(SWEEP_TASK, kwargs={**arguments, "store": store})
+    except BROKER_ERRORS as error:
+        broker = redact(app.conf.broker_read_url)
+        raise StoreUnavailableError(f"the broker {broker} cannot be reached: {error}") from error
+    return str(sent.id)
+
+
+def _result(invocation: Invocation, app: "RetentionApp", run_id: str) -> dict[str, Any]:
+    try:
+        with _follower(invocation, run_id) as follow:
+            _wait(invocation, app.AsyncResult(run_id), follow)
+        return _answer(app.AsyncResult(run_id))
+    except KeyboardInterrupt:
+        raise InterruptedCommandError(
+            f"interrupted; run {run_id} goes on: `retention sweep status` shows how far it is"
+        ) from None
+
+
+def _wait(invocation: Invocation, result: "JsonResult", follow: Callable[[], None]) -> None:
+    patient_until: float | None = time.monotonic() + _PATIENCE_SECONDS
+    while not result.ready():
+        follow()
+        time.sleep(_POLL_SECONDS)
+        if patient_until is not None and time.monotonic() > patient_until:
+            patient_until = None
+            if result.state == "PENDING":
+                say("no worker has taken the sweep up yet; still waiting", invocation)
+
+
+def _answer(result: "JsonResult") -> dict[str, Any]:
+    """The result of the run.
+
+    Raises:
+        RetentionError: What ended the task.
+    """
+    value = result.result
+    if isinstance(value, dict):
+        return value
+    if isinstance(value, RetentionError):
+        raise value
+    raise RetentionError(f"the task ended as {result.state}: {value}")
+
+
+@contextmanager
+def _follower(invocation: Invocation, run_id: str) -> Iterator[Callable[[], None]]:
+    """Give what shows how far the run is: nothing without a terminal or without the store."""
+    if not sys.stderr.isatty():
+        yield lambda: None
+        return
+    with ProgressBar("threads", f"waiting for run {run_id}") as bar:
+        try:
+            with opened(invocation, Access.READ) as sweep:
+                yield lambda: _show(bar, sweep, run_id)
+        except RetentionError:
+            # The pool's store need not be within reach from here.
+            yield lambda: None
+
+
+def _show(bar: ProgressBar, sweep: Sweep, run_id: str) -> None:
+    run = sweep.store.runs.get(run_id)
+    if run is not None and run.closed_at is None:
+        bar.show(f"run {run_id}: {run.state}", live_run(sweep, run).done, run.planned or None)
