@@ -58,13 +58,18 @@ class MemoryRows:
         return sum(1 for thread_id in list(self._saver.storage) if self._ids(thread_id))
 
     def interrupted(self, tx: Transaction, thread_ids: Sequence[str]) -> set[str]:
-        """Of these threads, those with an interrupt on the head of one of their namespaces."""
-        return {
-            thread_id
-            for thread_id in thread_ids
-            for namespace, held in self._saver.storage.get(thread_id, {}).items()
-            if held and self._has_interrupt((thread_id, namespace, max(held)))
-        }
+        """Of these threads, those with an interrupt on the head of one of their namespaces.
+
+        A subgraph's question is over once its root moved on.
+        """
+        found: set[str] = set()
+        for thread_id in thread_ids:
+            spaces = self._saver.storage.get(thread_id, {})
+            root = max(spaces.get("", {}), default="")
+            heads = ((namespace, max(held)) for namespace, held in spaces.items() if held)
+            if any(h >= root and self._has_interrupt((thread_id, ns, h)) for ns, h in heads):
+                found.add(thread_id)
+        return found
 
     def delete(self, tx: Transaction, thread_ids: Sequence[str]) -> None:
         """Delete every checkpoint, blob and write of these threads."""

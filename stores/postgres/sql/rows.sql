@@ -42,6 +42,8 @@ SELECT count(*) FROM (SELECT 1 FROM checkpoints GROUP BY thread_id) AS threads;
 
 -- name: interrupted
 -- idx -3 is where LangGraph keeps an interrupt (WRITES_IDX_MAP): the primary key answers.
+-- A subgraph's question is over once its root moved on: with durability "exit", or after a fork,
+-- nothing newer is ever saved in the subgraph's own namespace.
 SELECT w.thread_id FROM unnest(:ids::text[]) AS w (thread_id)
 CROSS JOIN LATERAL (
     SELECT 1 FROM checkpoint_writes cw
@@ -50,6 +52,10 @@ CROSS JOIN LATERAL (
             SELECT max(c.checkpoint_id) FROM checkpoints c
             WHERE c.thread_id = cw.thread_id AND c.checkpoint_ns = cw.checkpoint_ns
         )
+        AND cw.checkpoint_id >= coalesce((
+            SELECT max(r.checkpoint_id) FROM checkpoints r
+            WHERE r.thread_id = cw.thread_id AND r.checkpoint_ns = ''
+        ), '')
     LIMIT 1
 ) AS one;
 

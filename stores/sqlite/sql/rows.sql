@@ -20,12 +20,18 @@ SELECT count(DISTINCT thread_id) FROM checkpoints;
 
 -- name: interrupted
 -- idx -3 is where LangGraph keeps an interrupt (WRITES_IDX_MAP): the primary key answers.
+-- A subgraph's question is over once its root moved on: with durability "exit", or after a fork,
+-- nothing newer is ever saved in the subgraph's own namespace.
 SELECT DISTINCT w.thread_id FROM writes w
 WHERE w.thread_id {ids} AND w.idx = -3 AND w.channel = '__interrupt__'
     AND w.checkpoint_id = (
         SELECT max(c.checkpoint_id) FROM checkpoints c
         WHERE c.thread_id = w.thread_id AND c.checkpoint_ns = w.checkpoint_ns
-    );
+    )
+    AND w.checkpoint_id >= coalesce((
+        SELECT max(r.checkpoint_id) FROM checkpoints r
+        WHERE r.thread_id = w.thread_id AND r.checkpoint_ns = ''
+    ), '');
 
 -- name: delete_checkpoints
 DELETE FROM checkpoints WHERE thread_id {ids};
