@@ -31,11 +31,11 @@ class PostgresTransaction:
 
     def rows(self, statement: str, **params: Any) -> list[Row]:
         """Run a statement and read all its rows."""
-        return self._cursor.execute(statement, params).fetchall()
+        return self._cursor.execute(statement, _bound(params)).fetchall()
 
     def change(self, statement: str, **params: Any) -> int:
         """Run a statement and say how many rows it changed."""
-        return self._cursor.execute(statement, params).rowcount
+        return self._cursor.execute(statement, _bound(params)).rowcount
 
     def change_many(self, statement: str, params: Sequence[Mapping[str, Any]]) -> None:
         """Run a statement once for each of these parameters, in one round trip."""
@@ -122,6 +122,16 @@ def has_tables(tx: PostgresTransaction, names: Sequence[str]) -> bool:
 def statements(package: str, filename: str) -> dict[str, str]:
     """Statements of a file with psycopg's placeholders."""
     return {name: _in_psycopg(sql) for name, sql in load(package, filename).items()}
+
+
+def _bound(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters with each list as one array literal: psycopg's own writing of 500 ids is slow."""
+    return {name: _array(v) if isinstance(v, list) else v for name, v in params.items()}
+
+
+def _array(values: Sequence[str]) -> str:
+    quoted = (value.replace("\\", "\\\\").replace('"', '\\"') for value in values)
+    return "{" + ",".join(f'"{value}"' for value in quoted) + "}"
 
 
 def _in_psycopg(sql: str) -> str:

@@ -11,18 +11,13 @@ from retention.late_writes import DeadRows, Place, Skeleton
 from stores.relational.database import Database, Transaction
 from stores.relational.rows import Head
 
-_UUID6 = "^[0-9a-f]{8}-[0-9a-f]{4}-6[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$"
-
 
 class PostgresRows:
     """Checkpoints, blobs and writes. A thread's lock is an advisory one, for a transaction."""
 
     def __init__(self, db: Database) -> None:
         """Speak this database's SQL."""
-        self._sql = {
-            name: sql.replace("{shape}", f"'{_UUID6}'")
-            for name, sql in db.sql("stores.postgres", "rows.sql").items()
-        }
+        self._sql = db.sql("stores.postgres", "rows.sql")
 
     def lock(self, tx: Transaction, thread_ids: Sequence[str]) -> list[str]:
         """Lock threads against a start and our savers' puts; those not to be had are left out."""

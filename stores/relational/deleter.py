@@ -60,7 +60,8 @@ class RelationalDeleter:
                     by_outcome[thread.outcome].append(claim.batch.candidates[index].thread_id)
             if by_outcome[Outcome.DELETED]:
                 self._rows.delete(tx, by_outcome[Outcome.DELETED])
-            self._ledger.remove_in(tx, by_outcome[Outcome.DELETED] + by_outcome[Outcome.GONE])
+            gone = by_outcome[Outcome.DELETED] + by_outcome[Outcome.GONE]
+            self._ledger.remove_in(tx, [t for t in gone if t in facts and facts[t].entry])
             self._runs.record_in(tx, claim, outcomes)
         claim.batch.outcomes.update(outcomes)
 

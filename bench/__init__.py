@@ -1,0 +1,1 @@
+"""Benchmarks: each compares contenders on the same data, in one run, as ratios."""

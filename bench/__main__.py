@@ -1,0 +1,37 @@
+"""``./run bench sweep --store sqlite|postgres --threads N --checkpoints C``."""
+
+import argparse
+
+from bench.subjects import subject
+from bench.sweep import compare_deletes, compare_idle, compare_memory
+
+
+def main() -> None:
+    """Run the benchmark that the command line names."""
+    parser = argparse.ArgumentParser(prog="./run bench")
+    parser.add_argument("benchmark", choices=["sweep"])
+    parser.add_argument("--store", choices=["sqlite", "postgres"], required=True)
+    parser.add_argument("--threads", type=_count, default=10_000)
+    parser.add_argument("--checkpoints", type=_count, default=5)
+    parser.add_argument("--rounds", type=_count, default=3)
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument("--idle", action="store_true", help="nothing is due")
+    kind.add_argument("--memory", action="store_true", help="peak memory of the planner")
+    args = parser.parse_args()
+    with subject(args.store) as made:
+        if args.idle:
+            compare_idle(made, args.threads, args.checkpoints, args.rounds)
+        elif args.memory:
+            compare_memory(made, args.threads, args.checkpoints)
+        else:
+            compare_deletes(made, args.threads, args.checkpoints, args.rounds)
+
+
+def _count(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"a whole number from 1 up is needed, not {text!r}")
+    return int(text)
+
+
+if __name__ == "__main__":
+    main()

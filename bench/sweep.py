@@ -1,0 +1,78 @@
+"""The sweep against the official saver's loop and against bare batched deletes."""
+
+import tracemalloc
+from datetime import UTC, datetime, timedelta
+
+from bench.measure import Contender, report, take_turns
+from bench.subjects import Subject
+from retention.filters import FilterRegistry
+from retention.policy import RetentionPolicy
+from retention.sweep import LocalDispatch, Sweep, SweepOptions, run_sweep
+from retention.sweep.plan import candidates
+from stores import Access, StoreOptions, open_store
+
+_NOW = datetime.now(UTC)
+_LONG_AGO = _NOW - timedelta(days=30)
+_JUST_NOW = _NOW - timedelta(minutes=5)
+
+
+def compare_deletes(subject: Subject, threads: int, checkpoints: int, rounds: int) -> None:
+    """All threads due: the official loop, the bare limit, and the sweep end to end."""
+    ids: list[str] = []
+
+    def prepare() -> None:
+        ids[:] = subject.seed(threads, checkpoints, _LONG_AGO)
+
+    contenders = [
+        Contender("official loop", prepare, lambda: subject.loop(ids)),
+        Contender("raw limit", prepare, lambda: subject.raw(ids)),
+        Contender("sweep", prepare, lambda: sweep_once(subject.address, expected=threads)),
+    ]
+    title = f"{threads:,} threads of {checkpoints} checkpoints, all due"
+    report(title, threads, take_turns(contenders, rounds), "sweep")
+
+
+def compare_idle(subject: Subject, threads: int, checkpoints: int, rounds: int) -> None:
+    """Nothing due: a sweep against one bare scan of the primary key."""
+    subject.seed(threads, checkpoints, _JUST_NOW)
+    contenders = [
+        Contender("index scan", lambda: None, subject.scan),
+        Contender("sweep", lambda: None, lambda: sweep_once(subject.address, expected=0)),
+    ]
+    title = f"{threads:,} threads of {checkpoints} checkpoints, none due"
+    report(title, threads, take_turns(contenders, rounds), "sweep")
+
+
+def compare_memory(subject: Subject, threads: int, checkpoints: int) -> None:
+    """Peak memory of a plan, at 2,000 threads and at all of them."""
+    peaks = {}
+    for count in (2_000, threads):
+        subject.seed(count, checkpoints, _LONG_AGO)
+        peaks[count] = plan_peak(subject.address)
+        print(f"{count:,} candidates planned: peak {peaks[count] / 1e6:.1f} MB")
+    print(f"ratio of the peaks: {peaks[threads] / peaks[2_000]:.2f}")
+
+
+def plan_peak(address: str) -> int:
+    """Peak of Python's memory while a store is planned, in bytes."""
+    with open_store(address, settings=StoreOptions(access=Access.WRITE)) as store:
+        sweep = Sweep(store, RetentionPolicy(), [], LocalDispatch(), lambda: _NOW)
+        tracemalloc.start()
+        for _ in candidates(store.threads, sweep.rule(sweep.policy, _NOW), 500):
+            pass
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    return peak
+
+
+def sweep_once(address: str, expected: int) -> None:
+    """Open the store, sweep it, and check that all went."""
+    with open_store(address, settings=StoreOptions(access=Access.WRITE)) as store:
+        local = LocalDispatch()
+        filters = FilterRegistry().select(["flows-engine"], store)
+        options = SweepOptions(late_batches=0)
+        sweep = Sweep(store, RetentionPolicy(), filters, local, lambda: datetime.now(UTC), options)
+        result = run_sweep(sweep, local, f"bench-{datetime.now(UTC).isoformat()}")
+        swept = result.to_json()["swept_count"]
+    if swept != expected:
+        raise SystemExit(f"the sweep deleted {swept} threads instead of {expected}")
