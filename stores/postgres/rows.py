@@ -46,9 +46,8 @@ class PostgresRows:
     ) -> dict[str, str]:
         """Threads by id whose head is below or above these bounds, each with it."""
         below, above = bounds
-        rows = tx.rows(
-            self._sql["head_page"], after=after or "", below=below, above=above, limit=limit
-        )
+        name = "first_head_page" if after is None else "head_page"
+        rows = tx.rows(self._sql[name], after=after, below=below, above=above, limit=limit)
         return dict(cast("list[tuple[str, str]]", rows))
 
     def count(self, tx: Transaction) -> int:

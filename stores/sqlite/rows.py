@@ -45,8 +45,9 @@ class SqliteRows:
     ) -> dict[str, str]:
         """Threads by id whose head is below or above these bounds, each with it."""
         below, above = bounds
-        params = {"after": after or "", "below": below, "above": above, "limit": limit}
-        return dict(tx.rows(self._sql["head_page"], **params))
+        name = "first_head_page" if after is None else "head_page"
+        params = {"after": after, "below": below, "above": above, "limit": limit}
+        return dict(tx.rows(self._sql[name], **params))
 
     def count(self, tx: Transaction) -> int:
         """Threads that hold a checkpoint."""

@@ -37,6 +37,13 @@ CROSS JOIN LATERAL (
 SELECT thread_id, checkpoint_id, checkpoint ->> 'ts' FROM checkpoints
 WHERE thread_id = ANY(:ids) ORDER BY thread_id;
 
+-- name: first_head_page
+-- Without a bound, so that the empty id is found as well.
+SELECT thread_id, max(checkpoint_id) AS head FROM checkpoints
+GROUP BY thread_id
+HAVING max(checkpoint_id) < :below OR max(checkpoint_id) > :above
+ORDER BY thread_id LIMIT :limit;
+
 -- name: head_page
 SELECT thread_id, max(checkpoint_id) AS head FROM checkpoints
 WHERE thread_id > :after GROUP BY thread_id

@@ -9,6 +9,13 @@ SELECT DISTINCT thread_id FROM checkpoints WHERE thread_id {ids};
 SELECT thread_id, max(checkpoint_id), max(checkpoint_id NOT GLOB {shape})
 FROM checkpoints WHERE thread_id {ids} GROUP BY thread_id;
 
+-- name: first_head_page
+-- Without a bound, so that the empty id is found as well.
+SELECT thread_id, max(checkpoint_id) FROM checkpoints
+GROUP BY thread_id
+HAVING max(checkpoint_id) < :below OR max(checkpoint_id) > :above
+ORDER BY thread_id LIMIT :limit;
+
 -- name: head_page
 SELECT thread_id, max(checkpoint_id) FROM checkpoints
 WHERE thread_id > :after GROUP BY thread_id
