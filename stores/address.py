@@ -26,19 +26,15 @@ def address_fault(provider: Provider, address: str) -> str | None:
 
     Only its form is looked at; nothing is opened.
     """
-    scheme, separator, rest = address.partition("://")
     if provider == "sqlite":
-        return _sqlite_fault(address, scheme if separator else None, rest)
+        return _sqlite_fault(address)
     if provider == "memory":
         return None if address == "memory://" else "memory takes no address but memory://"
+    scheme, separator, _ = address.partition("://")
     if separator and scheme in SCHEMES[provider]:
         return None
     needed = " or ".join(f"{name}://" for name in SCHEMES[provider])
-    fault = f"{provider} needs an address that begins with {needed}"
-    base = scheme.partition("+")[0]
-    if separator and base in SCHEMES["postgres"] and base != scheme:
-        fault += f" (the driver in {scheme}:// is SQLAlchemy's own notation: leave it out)"
-    return fault
+    return f"{provider} needs an address that begins with {needed}{_driver_hint(scheme)}"
 
 
 def sqlite_path(address: str) -> str:
@@ -46,15 +42,24 @@ def sqlite_path(address: str) -> str:
     return address.removeprefix("sqlite:///")
 
 
-def _sqlite_fault(address: str, scheme: str | None, rest: str) -> str | None:
-    rule = "sqlite needs a path, bare or as sqlite:///path (sqlite:////path from the root)"
-    if scheme is None:
+def _driver_hint(scheme: str) -> str:
+    base, separator, _ = scheme.partition("+")
+    if not separator or base not in SCHEMES["postgres"]:
+        return ""
+    return f" (the driver in {scheme}:// is SQLAlchemy's own notation: leave it out)"
+
+
+def _sqlite_fault(address: str) -> str | None:
+    scheme, separator, rest = address.partition("://")
+    if separator:
+        wrong = scheme != "sqlite" or not rest.startswith("/")
+        path = rest.removeprefix("/")
+    else:
         # SQLite's own URI and a URL with too few slashes would both become a file of that name.
         wrong = address.startswith(("file:", "sqlite:"))
         path = address
-    else:
-        wrong = scheme != "sqlite" or not rest.startswith("/")
-        path = rest.removeprefix("/")
     if path == ":memory:":
         return "a database in memory is gone with its connection: choose the provider memory"
-    return rule if wrong or not path or "\0" in path else None
+    if wrong or not path or "\0" in path:
+        return "sqlite needs a path, bare or as sqlite:///path (sqlite:////path from the root)"
+    return None
