@@ -1,6 +1,7 @@
 """Opening a SQLite store: what must be there, what is made, and what is refused."""
 
 import asyncio
+import os
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager, closing, contextmanager
@@ -20,7 +21,9 @@ from stores.relational.sqlite_database import SqliteDatabase, translated
 from stores.sqlite.rows import SqliteRows
 from stores.sqlite.saver import AsyncRetentionSqliteSaver, RetentionSqliteSaver
 
-_MODES = {Access.CREATE: "rwc", Access.WRITE: "rw", Access.READ: "ro"}
+_MODES = {Access.CREATE: "mode=rwc", Access.WRITE: "mode=rw"}
+#: For a connection that is to change nothing, whatever its mode.
+_READ_ONLY = "PRAGMA query_only = ON"
 
 
 @contextmanager
@@ -51,6 +54,8 @@ async def aopen_store(address: str, options: StoreOptions) -> AsyncIterator[Stor
     try:
         uri, timeout = _uri(path, options.access), options.lock_timeout.total_seconds()
         async with aiosqlite.connect(uri, uri=True, timeout=timeout) as connection:
+            if options.access is Access.READ:
+                await connection.execute(_READ_ONLY)
             saver = AsyncRetentionSqliteSaver(connection)
             yield assemble("sqlite", db, SqliteRows(db), options, lambda: saver)
     finally:
@@ -96,6 +101,8 @@ def _connected(path: Path, options: StoreOptions) -> Iterator[sqlite3.Connection
     with translated(str(path)):
         connection = sqlite3.connect(uri, uri=True, timeout=timeout, check_same_thread=False)
     with closing(connection):
+        if options.access is Access.READ:
+            connection.execute(_READ_ONLY)
         yield connection
 
 
@@ -138,8 +145,34 @@ def _checked(address: str, access: Access) -> Path:
         raise ConfigurationError(f"{path}: no such file; nothing was created")
     if not path.parent.is_dir():
         raise ConfigurationError(f"{path}: no such folder: {path.parent}")
+    if access is not Access.READ:
+        _check_writable(path)
     return path
 
 
+def _check_writable(path: Path) -> None:
+    """SQLite would open it all the same, leave files behind, and fail at the first write."""
+    if path.exists() and not os.access(path, os.W_OK):
+        raise ConfigurationError(f"{path}: the file is read-only for this user")
+    if not os.access(path.parent, os.W_OK):
+        raise ConfigurationError(
+            f"{path}: this user may not write in its folder, where SQLite keeps its journal"
+        )
+
+
 def _uri(path: Path, access: Access) -> str:
-    return f"file:{quote(str(path.absolute()))}?mode={_MODES[access]}"
+    mode = _read_mode(path) if access is Access.READ else _MODES[access]
+    return f"file:{quote(str(path.absolute()))}?{mode}"
+
+
+def _read_mode(path: Path) -> str:
+    """How to read without a trace, where the file is in WAL mode.
+
+    A connection in mode ro makes the -wal and -shm files and leaves them behind, so one that may
+    write is used; it takes them away again. Where nothing can be written and nobody has the
+    file open, SQLite reads it only as one that does not change.
+    """
+    if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
+        return "mode=rw"
+    is_open = Path(f"{path}-wal").exists()
+    return "mode=ro" if is_open else "mode=ro&immutable=1"
