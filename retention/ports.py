@@ -47,6 +47,12 @@ class Ledger(Protocol):
     def entries(self, thread_ids: Collection[str]) -> dict[str, LedgerEntry]:
         """What the ledger keeps of these threads; unknown ones are left out."""
 
+    def drop_bare(self, before: datetime, limit: int) -> int:
+        """Drop entries of threads started before an instant that hold nothing; returns how many.
+
+        Looks at so many entries at most.
+        """
+
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[Cursor]):
@@ -187,6 +193,9 @@ class RunLog(Protocol):
 
     def record(self, claim: Claim, outcomes: Mapping[int, ThreadOutcome]) -> None:
         """Record outcomes that need no delete. Raises ClaimLostError if the claim is not ours."""
+
+    def release(self, claim: Claim) -> None:
+        """Give a claim back, so that the batch can be tried again at once."""
 
     def finish_batch(self, claim: Claim, now: datetime) -> None:
         """Close a batch. Raises ClaimLostError if the claim is not ours."""

@@ -8,13 +8,16 @@ from retention.sweep.result import SweepResult, ThreadLists, outcome_of
 def finish(sweep: Sweep, run_id: str) -> SweepResult | None:
     """Close a run without open batches and hand out its result; None if it is not ours to close.
 
-    Records of runs older than the history go with it, a bounded number.
+    Records of runs older than the history go with it, and ledger entries of threads that never
+    came to hold anything; a bounded number of each.
     """
     now = sweep.clock()
     run = sweep.store.runs.close(run_id, now)
     if run is None:
         return None
-    sweep.store.runs.forget(now - sweep.options.history, sweep.options.forget_runs)
+    options = sweep.options
+    sweep.store.runs.forget(now - options.history, options.forget_runs)
+    sweep.store.ledger.drop_bare(now - run.policy.waiting, options.bare_entries)
     return publish(sweep, run)
 
 

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 
 from retention.errors import ClaimLostError, StoreError, StoreUnavailableError
 from retention.ports import BatchPlan
@@ -47,6 +48,9 @@ def plan_run(sweep: Sweep, run: Run, token: str) -> SweepResult | None:
         log.warning("plan taken over run=%s", run.run_id)
         return None
     except StoreUnavailableError:
+        # The next try need not wait for the lease to run out.
+        with suppress(StoreError):
+            sweep.store.runs.renew(run.run_id, sweep.clock())
         raise
     except StoreError as error:
         return _end(sweep, run, RunOutcome.FAILED, str(error))

@@ -21,9 +21,11 @@ class SweepOptions:
     orphan_grace: timedelta = timedelta(hours=1)
     tombstone_age: timedelta = timedelta(days=1)
     history: timedelta = timedelta(days=30)
-    #: Runs whose records one sweep drops at most, and tombstones it looks at again at most.
+    #: What one sweep does besides, at most: runs whose records it drops, batches whose deleted
+    #: threads it looks at again, and ledger entries it looks at for threads that hold nothing.
     forget_runs: int = 20
     late_batches: int = 200
+    bare_entries: int = 1000
     time_budget: timedelta | None = None
     max_threads: int | None = None
     max_share: float | None = None

@@ -1,10 +1,17 @@
 """Working on one batch of a run."""
 
 import logging
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
-from retention.errors import ClaimLostError, ConfigurationError, LiveThreadFilterError
+from retention.errors import (
+    ClaimLostError,
+    ConfigurationError,
+    LiveThreadFilterError,
+    StoreError,
+    StoreUnavailableError,
+)
 from retention.ports import Claim
 from retention.runs import BatchKind, Outcome, RunOutcome, ThreadOutcome
 from retention.sweep.batch import clean_late_writes, sweep_threads
@@ -38,6 +45,11 @@ def work_on(sweep: Sweep, run_id: str, number: int) -> BatchReport:
     except ClaimLostError:
         log.warning("batch taken over run=%s batch=%s", run_id, number)
         return BatchReport(worked=False)
+    except StoreUnavailableError:
+        # The next try need not wait for the claim to run out, if the store can be told.
+        with suppress(StoreError):
+            runs.release(claim)
+        raise
     if runs.count_open(run_id) == 0:
         sweep.dispatch.finish(run_id)
     return BatchReport(worked=True)

@@ -1,7 +1,7 @@
 """The ledger in SQL: marks, starts and declared retentions."""
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from datetime import datetime
 from typing import Any
 
@@ -10,6 +10,8 @@ from retention.ports import Clock
 from retention.threads import Hold, LedgerEntry
 from stores.relational.database import Database, Row, Transaction
 from stores.relational.rows import ThreadRows
+
+_LOCKS_A_TRANSACTION = 500
 
 
 class RelationalLedger:
@@ -46,12 +48,11 @@ class RelationalLedger:
         declared = retention or self._default
         if declared is not None:
             self._policy.accept(declared)
-        now = self._clock()
-        ids = _as_ids(thread_ids)
-        params = self._start_params(declared, now)
-        with self._db.transaction() as tx:
-            self._rows.lock_all(tx, ids)
-            tx.change_many(self._sql["start"], [{"thread_id": i, **params} for i in ids])
+        params = self._start_params(declared, self._clock())
+        for ids in _chunks(thread_ids):
+            with self._db.transaction() as tx:
+                self._rows.lock_all(tx, ids)
+                tx.change_many(self._sql["start"], [{"thread_id": i, **params} for i in ids])
 
     async def astart(
         self, thread_ids: Collection[str], retention: ThreadRetention | None = None
@@ -68,13 +69,13 @@ class RelationalLedger:
             StoreUnavailableError: The store cannot be reached.
         """
         now = self._clock()
-        ids = _as_ids(thread_ids)
-        with self._db.transaction() as tx:
-            self._rows.lock_all(tx, ids)
-            holding = self._rows.holding(tx, ids)
-            entries = self.entries_in(tx, [i for i in ids if i in holding])
-            marks = [self._mark(i, entries.get(i), now, owner) for i in ids if i in holding]
-            tx.change_many(self._sql["mark"], marks)
+        for ids in _chunks(thread_ids):
+            with self._db.transaction() as tx:
+                self._rows.lock_all(tx, ids)
+                holding = sorted(self._rows.holding(tx, ids))
+                entries = self.entries_in(tx, holding)
+                marks = [self._mark(i, entries.get(i), now, owner) for i in holding]
+                tx.change_many(self._sql["mark"], marks)
 
     async def amark_finished(self, thread_ids: Collection[str], owner: str | None = None) -> None:
         """Async twin of ``mark_finished``."""
@@ -82,8 +83,22 @@ class RelationalLedger:
 
     def entries(self, thread_ids: Collection[str]) -> dict[str, LedgerEntry]:
         """What the ledger keeps of these threads; unknown ones are left out."""
-        with self._db.reading() as tx:
-            return self.entries_in(tx, _as_ids(thread_ids))
+        found: dict[str, LedgerEntry] = {}
+        for ids in _chunks(thread_ids):
+            with self._db.reading() as tx:
+                found.update(self.entries_in(tx, ids))
+        return found
+
+    def drop_bare(self, before: datetime, limit: int) -> int:
+        """Drop entries of threads started before an instant that hold nothing; returns how many.
+
+        Looks at the oldest ``limit`` entries: threads that are in use since long come first, and
+        are few.
+        """
+        with self._db.transaction() as tx:
+            ids = [row[0] for row in tx.rows(self._sql["bare"], before=before, limit=limit)]
+            bare = sorted(set(ids) - self._rows.holding(tx, ids))
+            return tx.change(self._sql["drop_bare"], ids=bare, before=before) if bare else 0
 
     def entries_in(self, tx: Transaction, thread_ids: Collection[str]) -> dict[str, LedgerEntry]:
         """The same, within a transaction; nothing where the ledger was never made."""
@@ -139,7 +154,12 @@ class RelationalLedger:
         )
 
 
-def _as_ids(thread_ids: Collection[str]) -> list[str]:
-    """Thread ids as text, each once, in the order in which all callers lock them."""
+def _chunks(thread_ids: Collection[str]) -> Iterator[list[str]]:
+    """Thread ids as text, each once, in the order in which all callers lock them.
+
+    So many at a time as one transaction may lock: a server's table of locks is small.
+    """
     ids = [thread_ids] if isinstance(thread_ids, str) else thread_ids
-    return sorted({str(thread_id) for thread_id in ids})
+    ordered = sorted({str(thread_id) for thread_id in ids})
+    for first in range(0, len(ordered), _LOCKS_A_TRANSACTION):
+        yield ordered[first : first + _LOCKS_A_TRANSACTION]

@@ -175,6 +175,11 @@ class RelationalRunLog:
             deleted=sum(sweeps and t.outcome is Outcome.DELETED for t in merged.values()),
         )
 
+    def release(self, claim: Claim) -> None:
+        """Give a claim back, so that the batch can be tried again at once."""
+        with self._db.transaction() as tx:
+            tx.change(self._sql["release"], **_key(claim))
+
     def finish_batch(self, claim: Claim, now: datetime) -> None:
         """Close a batch. Raises ClaimLostError if the claim is not ours."""
         with self._db.transaction() as tx:

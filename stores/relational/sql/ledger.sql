@@ -24,6 +24,19 @@ FROM retention_threads WHERE thread_id {ids};
 -- name: remove
 DELETE FROM retention_threads WHERE thread_id {ids};
 
+-- name: bare
+-- Started threads that nothing else is known of: they may never have saved a checkpoint.
+SELECT thread_id FROM retention_threads
+WHERE started_at < :before
+    AND due_at IS NULL AND declared_until IS NULL AND hold_reason IS NULL
+ORDER BY started_at LIMIT :limit;
+
+-- name: drop_bare
+-- The start is compared again: a thread may have been started anew since it was read.
+DELETE FROM retention_threads
+WHERE thread_id {ids} AND started_at < :before
+    AND due_at IS NULL AND declared_until IS NULL AND hold_reason IS NULL;
+
 -- name: due_page
 SELECT thread_id, due_at FROM retention_threads
 WHERE due_at <= :now AND (due_at, thread_id) > (:after_at, :after_id)

@@ -72,6 +72,10 @@ WHERE run_id = :run_id AND number > :after ORDER BY number LIMIT :limit;
 UPDATE retention_batches SET outcomes = :outcomes, counts = :counts, deleted = :deleted
 WHERE run_id = :run_id AND number = :number AND token = :token AND done_at IS NULL;
 
+-- name: release
+UPDATE retention_batches SET token = NULL, claimed_until = NULL
+WHERE run_id = :run_id AND number = :number AND token = :token AND done_at IS NULL;
+
 -- name: finish_batch
 UPDATE retention_batches SET done_at = :now
 WHERE run_id = :run_id AND number = :number AND token = :token AND done_at IS NULL;

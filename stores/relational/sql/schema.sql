@@ -25,6 +25,10 @@ CREATE INDEX IF NOT EXISTS retention_threads_due
 CREATE INDEX IF NOT EXISTS retention_threads_declared
     ON retention_threads (declared_until, thread_id) WHERE declared_until IS NOT NULL;
 
+-- name: threads_bare
+CREATE INDEX IF NOT EXISTS retention_threads_bare ON retention_threads (started_at)
+    WHERE due_at IS NULL AND declared_until IS NULL AND hold_reason IS NULL;
+
 -- name: runs
 -- slot is 1 while a run is live and NULL once it is closed: UNIQUE lets one live run in.
 CREATE TABLE IF NOT EXISTS retention_runs (
