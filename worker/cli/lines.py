@@ -2,14 +2,16 @@
 
 import re
 from collections.abc import Iterable
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from worker.settings import redact
 
 _MASK = "***"
 _ADDRESS_WITH_USER = re.compile(r"[A-Za-z][\w+.-]*://[^\s'\"]*@[^\s'\"]*")
 # Shorter ones are words of every message: masking them would tell more than it hides.
-_SHORTEST_PASSWORD = 4
+_SHORTEST_SECRET = 4
+# What our own messages show as a right address.
+_EXAMPLE = "://user:password@host"
 
 
 def printable(text: str) -> str:
@@ -26,24 +28,24 @@ def scrub(text: str, addresses: Iterable[str]) -> str:
     """The text without the passwords of these addresses, and of any other address in it."""
     for address in filter(None, addresses):
         text = text.replace(address, redact(address))
-        for password in _passwords(address):
-            text = text.replace(password, _MASK)
-    return _ADDRESS_WITH_USER.sub(lambda found: redact(found[0]), text)
+        for secret in _secrets(address):
+            text = text.replace(secret, _MASK)
+    return _ADDRESS_WITH_USER.sub(_redacted, text)
 
 
-def _passwords(address: str) -> list[str]:
-    """What follows the user's name, as written and as meant."""
+def _redacted(found: re.Match[str]) -> str:
+    return found[0] if _EXAMPLE in found[0] else redact(found[0])
+
+
+def _secrets(address: str) -> list[str]:
+    """The password of an address, as written and as meant, the longest form first.
+
+    A driver that reads an unescaped one takes it apart at its special characters.
+    """
     user_info = address.partition("://")[2].rpartition("@")[0]
-    try:
-        parsed = urlsplit(address).password
-    except ValueError:
-        parsed = None
-    written = {user_info.partition(":")[2], parsed or ""}
-    return sorted(
-        {p for text in written for p in (text, unquote(text)) if len(p) >= _SHORTEST_PASSWORD},
-        key=len,
-        reverse=True,
-    )
+    written = user_info.partition(":")[2]
+    forms = {written, unquote(written), *re.split(r"[@/?#:]", written)}
+    return sorted((f for f in forms if len(f) >= _SHORTEST_SECRET), key=len, reverse=True)
 
 
 def span(seconds: float) -> str:

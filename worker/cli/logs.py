@@ -6,6 +6,8 @@ import sys
 from worker.cli.invocation import Invocation
 from worker.cli.lines import one_line, scrub
 
+_OURS = ("retention", "stores", "worker")
+
 
 class _Handler(logging.Handler):
     """Writes to what stderr is at that moment: a progress bar stands in for it."""
@@ -13,6 +15,10 @@ class _Handler(logging.Handler):
     def __init__(self, invocation: Invocation) -> None:
         super().__init__()
         self._invocation = invocation
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Let libraries speak only where it was asked for: what they fail at is said anyway."""
+        return self._invocation.debug or record.name.partition(".")[0] in _OURS
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a record; its traceback only where it was asked for."""

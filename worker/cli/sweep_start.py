@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,6 +12,7 @@ import click
 from retention.errors import RetentionError, StoreUnavailableError
 from retention.sweep import Sweep
 from stores import Access
+from stores.address import sqlite_path
 from worker.cli.exit_status import ExitStatus, status_of
 from worker.cli.failures import InterruptedCommandError, say
 from worker.cli.invocation import Invocation, common_options, pass_invocation, sweep_options
@@ -19,7 +21,7 @@ from worker.cli.printing import print_json, print_line
 from worker.cli.progress import ProgressBar
 from worker.cli.results import show_result
 from worker.cli.sweep_status import live_run
-from worker.settings import redact
+from worker.settings import StoreSettings, redact
 
 if TYPE_CHECKING:
     from worker.app import RetentionApp
@@ -62,17 +64,32 @@ def _app(invocation: Invocation) -> "RetentionApp":
 
 
 def _send(invocation: Invocation, app: "RetentionApp", **arguments: bool) -> str:
-    """Send the task; the worker refuses it where it was started for another store."""
+    """Send the task; the worker refuses it where it was started for another store.
+
+    Raises:
+        StoreUnavailableError: The broker, or the backend that is to tell of the result, is away.
+    """
     from worker.celery_config import SWEEP_TASK
     from worker.dispatch import BROKER_ERRORS
 
-    store = None if invocation.storage is None else redact(invocation.store().address)
+    store = None if invocation.storage is None else _address(invocation.store())
     try:
         sent = app.send_task(SWEEP_TASK, kwargs={**arguments, "store": store})
     except BROKER_ERRORS as error:
         broker = redact(app.conf.broker_read_url)
         raise StoreUnavailableError(f"the broker {broker} cannot be reached: {error}") from error
+    except RuntimeError as error:
+        # So Celery tells a lost result backend; its advice is for a worker.
+        backend = redact(app.conf.result_backend)
+        raise StoreUnavailableError(f"the result backend {backend} cannot be reached") from error
     return str(sent.id)
+
+
+def _address(store: StoreSettings) -> str:
+    """The address as a worker in another folder reads it, without its password."""
+    if store.provider == "sqlite":
+        return str(Path(sqlite_path(store.address)).absolute())
+    return redact(store.address)
 
 
 def _result(invocation: Invocation, app: "RetentionApp", run_id: str) -> dict[str, Any]:
