@@ -5,6 +5,7 @@ from datetime import timedelta
 from itertools import islice
 from typing import TypeVar
 
+from retention.ids import is_datable, lowest_id_at
 from retention.ports import Cursor, Page, ThreadIndex
 from retention.runs import Candidate
 from retention.threads import Horizon, Rule, ThreadFacts, Verdict
@@ -61,7 +62,11 @@ def _is_waiting(facts: ThreadFacts, rule: Rule) -> bool:
 
 
 def _is_old(facts: ThreadFacts, rule: Rule) -> bool:
-    """Whether ``head_page`` finds the thread as well, so that it is not planned twice."""
+    """Whether ``head_page`` finds the thread as well, so that it is not planned twice.
+
+    It goes by the head's id, not by the ``ts`` that may date the thread.
+    """
     if facts.head is None:
         return False
-    return facts.head_at is None or facts.head_at < rule.now - rule.policy.waiting
+    cutoff = lowest_id_at(rule.now - rule.policy.waiting)
+    return facts.head < cutoff or not is_datable(facts.head)
