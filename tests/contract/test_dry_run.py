@@ -1,0 +1,98 @@
+"""I7: a dry run answers with what a run at that instant does, and changes nothing."""
+
+from typing import Any
+
+import pytest
+
+from retention import ThreadRetention
+from retention.filters import FlowsEngineFilter
+from retention.runs import RunOutcome
+from stores import Access
+from tests.contract.lab import Claims, Lab, on_disk
+from tests.contract.test_sweep import hold
+from tests.contract.test_threads import put_foreign
+
+
+def seed_every_case(lab: Lab) -> None:
+    """Threads with every outcome that facts and filters alone decide."""
+    lab.seed("due", 90, marked=20)
+    lab.seed("not-due", 30, marked=5)
+    lab.seed("old", 90)
+    lab.seed("young", 30)
+    lab.seed("restarted", 90)
+    lab.store.ledger.start(["restarted"])
+    lab.seed("declared", 40)
+    lab.at(-31, lambda: lab.store.ledger.start(["declared"], ThreadRetention(30)))
+    lab.seed("parked", 90, interrupted=True)
+    lab.seed("claimed", 90, marked=20)
+    lab.seed("gone", 30, marked=20)
+    lab.saver.delete_thread("gone")
+    put_foreign(lab, "undatable", "zzz", "soon")
+    if lab.store.provider != "memory":
+        lab.seed("held", 90)
+        hold(lab, "held")
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 500])
+@pytest.mark.parametrize("result_threads", [1, 1000])
+def test_a_dry_run_answers_as_a_run_does_and_changes_nothing(
+    lab: Lab, batch_size: int, result_threads: int
+) -> None:
+    seed_every_case(lab)
+    filters = (FlowsEngineFilter(lab.store), Claims("claimed"))
+    how: dict[str, Any] = {"batch_size": batch_size, "result_threads": result_threads}
+    before = lab.dump()
+    preview = lab.preview(*filters, **how).to_json()
+    assert lab.dump() == before
+    run = lab.run(*filters, **how).to_json()
+    assert preview.pop("dry_run") is True
+    assert run.pop("dry_run") is False
+    assert preview.pop("run_id") != run.pop("run_id")
+    assert preview == run
+    assert run["swept_count"] == (1 if lab.store.provider == "memory" else 3)
+
+
+@on_disk
+def test_a_dry_run_needs_no_right_to_write(lab: Lab) -> None:
+    seed_every_case(lab)
+    expected = lab.preview().to_json()
+    with lab.other(access=Access.READ) as store:
+        assert lab.preview(store=store).to_json() == expected
+
+
+@on_disk
+def test_a_dry_run_does_not_need_the_ledger_to_be_made(lab: Lab) -> None:
+    lab.seed("old", 90)
+    lab.seed("young", 30)
+    names = ("batches", "runs", "threads", "totals")
+    lab.direct.execute("".join(f"ALTER TABLE retention_{n} RENAME TO away_{n};" for n in names))
+    try:
+        with lab.other(access=Access.READ) as store:
+            assert lab.preview(store=store).to_json()["waiting_swept"] == ["old"]
+            assert store.runs.live() is None
+            assert store.runs.history(10) == []
+    finally:
+        lab.direct.execute("".join(f"ALTER TABLE away_{n} RENAME TO retention_{n};" for n in names))
+
+
+def test_a_dry_run_beside_a_live_run_is_not_locked_out(lab: Lab) -> None:
+    from retention.sweep import open_run
+    from tests.contract.test_run_log import Queue
+
+    lab.seed("due", 30, marked=20)
+    assert open_run(lab.sweep(dispatch=Queue()), "live", allow_over_limit=False) is None
+    before = lab.dump()
+    assert lab.preview().to_json()["finished_swept"] == ["due"]
+    assert lab.dump() == before
+
+
+def test_a_filter_that_fails_fails_a_dry_run_too(lab: Lab) -> None:
+    class Breaks(Claims):
+        def claims(self, thread_ids: object) -> list[str]:
+            raise RuntimeError("no answer")
+
+    lab.seed("due", 30, marked=20)
+    result = lab.preview(Breaks())
+    assert result.outcome is RunOutcome.FAILED
+    assert result.reason == "live-thread filter 'tests' failed: RuntimeError: no answer"
+    assert result.to_json()["swept_count"] == 0
