@@ -71,10 +71,11 @@ class MemoryRows:
                 found.add(thread_id)
         return found
 
-    def delete(self, tx: Transaction, thread_ids: Sequence[str]) -> None:
-        """Delete every checkpoint, blob and write of these threads."""
-        for thread_id in thread_ids:
+    def delete(self, tx: Transaction, heads: Mapping[str, str]) -> set[str]:
+        """Delete all that these threads hold: under the saver's lock, no head has moved."""
+        for thread_id in heads:
             self._saver.delete_thread(thread_id)
+        return set(heads)
 
     def remnants(self, tx: Transaction, heads: Mapping[str, str], *, whole: bool) -> set[str]:
         """Of these deleted threads, those that hold anything: nothing dead is ever walked here."""

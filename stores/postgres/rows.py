@@ -58,10 +58,10 @@ class PostgresRows:
         """Of these threads, those with an interrupt on the head of one of their namespaces."""
         return {row[0] for row in tx.rows(self._sql["interrupted"], ids=list(thread_ids))}
 
-    def delete(self, tx: Transaction, thread_ids: Sequence[str]) -> None:
-        """Delete every checkpoint, blob and write of these threads."""
-        for name in ("delete_checkpoints", "delete_blobs", "delete_writes"):
-            tx.change(self._sql[name], ids=list(thread_ids))
+    def delete(self, tx: Transaction, heads: Mapping[str, str]) -> set[str]:
+        """Delete all rows of the threads whose head is still this one; say which those are."""
+        rows = tx.rows(self._sql["delete"], ids=list(heads), heads=list(heads.values()))
+        return {row[0] for row in rows}
 
     def remnants(self, tx: Transaction, heads: Mapping[str, str], *, whole: bool) -> set[str]:
         """Of these deleted threads, those with rows from their head on, or with any."""

@@ -1,14 +1,14 @@
 """Deleting threads in SQL: lock, look again, delete and record, all in one transaction."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from retention.late_writes import DeadRows, dead_rows
 from retention.ports import Claim, Clock
-from retention.runs import Outcome
+from retention.runs import Candidate, Outcome, ThreadOutcome
 from retention.sweep.examine import examine_all
 from retention.threads import Judge
-from stores.relational.database import Database
+from stores.relational.database import Database, Transaction
 from stores.relational.ledger import RelationalLedger
 from stores.relational.rows import ThreadRows
 from stores.relational.runs import RelationalRunLog
@@ -53,15 +53,18 @@ class RelationalDeleter:
             in_hand = self._rows.lock(tx, sorted({c.thread_id for c in candidates}))
             facts = self._threads.facts_in(tx, in_hand)
             examined = examine_all(candidates, facts, judge, spared)
-            outcomes = {indexes[position]: thread for position, thread in examined.items()}
-            by_outcome: dict[Outcome, list[str]] = {Outcome.DELETED: [], Outcome.GONE: []}
-            for index, thread in outcomes.items():
-                if thread.outcome in by_outcome:
-                    by_outcome[thread.outcome].append(claim.batch.candidates[index].thread_id)
-            if by_outcome[Outcome.DELETED]:
-                self._rows.delete(tx, by_outcome[Outcome.DELETED])
-            gone = by_outcome[Outcome.DELETED] + by_outcome[Outcome.GONE]
-            self._ledger.remove_in(tx, [t for t in gone if t in facts and facts[t].entry])
+            deleted = self._delete_in(tx, candidates, examined)
+            outcomes = {
+                indexes[i]: thread
+                if thread.outcome is not Outcome.DELETED or candidates[i].thread_id in deleted
+                else ThreadOutcome(Outcome.RESTARTED)
+                for i, thread in examined.items()
+            }
+            gone = [
+                candidates[i].thread_id for i, o in examined.items() if o.outcome is Outcome.GONE
+            ]
+            cleared = [t for t in (*deleted, *gone) if facts[t].entry is not None]
+            self._ledger.remove_in(tx, cleared)
             self._runs.record_in(tx, claim, outcomes)
         claim.batch.outcomes.update(outcomes)
 
@@ -82,3 +85,17 @@ class RelationalDeleter:
             if dead:
                 self._rows.delete_dead(tx, thread_id, dead)
             return dead
+
+    def _delete_in(
+        self,
+        tx: Transaction,
+        candidates: Sequence[Candidate],
+        examined: Mapping[int, ThreadOutcome],
+    ) -> Collection[str]:
+        """Delete the threads that may go; those a stock saver wrote to meanwhile are left out."""
+        heads = {
+            candidates[i].thread_id: thread.head
+            for i, thread in examined.items()
+            if thread.outcome is Outcome.DELETED and thread.head is not None
+        }
+        return self._rows.delete(tx, heads) if heads else ()

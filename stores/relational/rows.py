@@ -37,8 +37,11 @@ class ThreadRows(Protocol):
     def interrupted(self, tx: Transaction, thread_ids: Sequence[str]) -> set[str]:
         """Of these threads, those with an interrupt on the head of one of their namespaces."""
 
-    def delete(self, tx: Transaction, thread_ids: Sequence[str]) -> None:
-        """Delete every checkpoint, write and blob of these threads."""
+    def delete(self, tx: Transaction, heads: Mapping[str, str]) -> Collection[str]:
+        """Delete every checkpoint, write and blob of these threads, each given with its head.
+
+        A thread whose head has moved since is left alone; those deleted are returned.
+        """
 
     def remnants(
         self, tx: Transaction, heads: Mapping[str, str], *, whole: bool

@@ -57,10 +57,11 @@ class SqliteRows:
         """Of these threads, those with an interrupt on the head of one of their namespaces."""
         return {row[0] for row in tx.rows(self._sql["interrupted"], ids=list(thread_ids))}
 
-    def delete(self, tx: Transaction, thread_ids: Sequence[str]) -> None:
-        """Delete every checkpoint and write of these threads."""
-        tx.change(self._sql["delete_checkpoints"], ids=list(thread_ids))
-        tx.change(self._sql["delete_writes"], ids=list(thread_ids))
+    def delete(self, tx: Transaction, heads: Mapping[str, str]) -> set[str]:
+        """Delete all rows of these threads: under the write lock, no head has moved."""
+        tx.change(self._sql["delete_checkpoints"], ids=list(heads))
+        tx.change(self._sql["delete_writes"], ids=list(heads))
+        return set(heads)
 
     def remnants(self, tx: Transaction, heads: Mapping[str, str], *, whole: bool) -> set[str]:
         """Of these deleted threads, those with rows from their head on, or with any."""

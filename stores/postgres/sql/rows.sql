@@ -72,16 +72,24 @@ CROSS JOIN LATERAL (
     LIMIT 1
 ) AS one;
 
--- name: delete_checkpoints
-DELETE FROM checkpoints WHERE thread_id = ANY(:ids);
-
--- name: delete_blobs
--- After the checkpoints: a stock put that lands in between then leaves blobs with a checkpoint,
--- which the look again finds, and never blobs alone.
-DELETE FROM checkpoint_blobs WHERE thread_id = ANY(:ids);
-
--- name: delete_writes
-DELETE FROM checkpoint_writes WHERE thread_id = ANY(:ids);
+-- name: delete
+-- One statement, hence one snapshot. What a stock saver, which takes no lock, commits before it
+-- shows in the head: the thread is left alone. What it commits after it stays whole, be it a late
+-- write for the look again or a new conversation. Deletes of their own would take a checkpoint
+-- without its blobs, or blobs without their checkpoint.
+WITH still AS MATERIALIZED (
+    SELECT w.thread_id FROM unnest(:ids::text[], :heads::text[]) AS w (thread_id, head)
+    CROSS JOIN LATERAL (
+        SELECT max(c.checkpoint_id) AS head FROM checkpoints c WHERE c.thread_id = w.thread_id
+    ) AS h WHERE h.head = w.head
+), c AS (
+    DELETE FROM checkpoints WHERE thread_id = ANY(ARRAY(SELECT thread_id FROM still))
+), b AS (
+    DELETE FROM checkpoint_blobs WHERE thread_id = ANY(ARRAY(SELECT thread_id FROM still))
+), w AS (
+    DELETE FROM checkpoint_writes WHERE thread_id = ANY(ARRAY(SELECT thread_id FROM still))
+)
+SELECT thread_id FROM still;
 
 -- name: remnants_from_head
 -- Begins at the head: from the thread's first entry on, the scan would visit every dead index entry
