@@ -4,12 +4,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from retention.errors import (
-    CheckpointDeleteError,
-    ClaimLostError,
-    StoreError,
-    StoreUnavailableError,
-)
+from retention.errors import ClaimLostError, StoreError, StoreUnavailableError
 from retention.filters import LiveThreadFilter, ask
 from retention.ports import CheckpointStore, Claim
 from retention.runs import Candidate, Outcome, ThreadOutcome
@@ -98,7 +93,9 @@ def _delete_remnants(
         try:
             if delete_remnants(store.deleter, candidate.thread_id, head, options, now) and whole:
                 outcomes[index] = ThreadOutcome(Outcome.CLEANED)
-        except CheckpointDeleteError as error:
+        except StoreUnavailableError:
+            raise
+        except StoreError as error:  # rounds used up, or a row that the store will not delete
             outcomes[index] = ThreadOutcome(Outcome.FAILED, str(error), head)
     if outcomes:
         store.runs.record(claim, outcomes)
