@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.postgres import PostgresSaver
+from langgraph.checkpoint.sqlite import SqliteSaver
 
 from retention import RetentionPolicy
 from retention.filters import LiveThreadFilter
@@ -107,6 +110,22 @@ class Lab:
         self.saver.put_writes(config, [("messages", "late")], "late-task")
         return checkpoint_id
 
+    def put_foreign(self, thread_id: str, checkpoint_id: str, ts: str) -> None:
+        """Write a checkpoint whose id was not minted by LangGraph."""
+        self.seed(thread_id, 0, 1)
+        (stored,) = self.saver.list(config_of(thread_id))
+        self.saver.delete_thread(thread_id)
+        foreign = {**stored.checkpoint, "id": checkpoint_id, "ts": ts}
+        self.saver.put(config_of(thread_id), foreign, stored.metadata, {})  # type: ignore[arg-type]
+
+    def hold(self, thread_id: str, until: str = "NULL") -> None:
+        """Exempt a thread, as an operator does; ``until`` is SQL."""
+        self.direct.execute(
+            "INSERT INTO retention_threads (thread_id, hold_reason, hold_until) "
+            f"VALUES ('{thread_id}', 'audit', {until}) ON CONFLICT (thread_id) DO UPDATE "
+            "SET hold_reason = excluded.hold_reason, hold_until = excluded.hold_until"
+        )
+
     def sweep(
         self,
         *filters: LiveThreadFilter,
@@ -146,6 +165,21 @@ class Lab:
     def threads(self) -> set[str]:
         """The threads that hold a checkpoint."""
         return {row["thread_id"] for row in self.dump()["checkpoints"]}
+
+    @contextmanager
+    def stock(self) -> Iterator[BaseCheckpointSaver[Any]]:
+        """LangGraph's own saver on the same store: it takes no lock and refuses nothing."""
+        if isinstance(self.saver, InMemorySaver):
+            stock = InMemorySaver()
+            stock.storage, stock.writes = self.saver.storage, self.saver.writes
+            stock.blobs = self.saver.blobs
+            yield stock
+        elif self.store.provider == "sqlite":
+            with SqliteSaver.from_conn_string(self.address.removeprefix("sqlite:///")) as saver:
+                yield saver
+        else:
+            with PostgresSaver.from_conn_string(self.address) as saver:
+                yield saver
 
     @contextmanager
     def other(self, **changes: Any) -> Iterator[Store]:

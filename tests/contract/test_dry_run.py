@@ -7,10 +7,10 @@ import pytest
 from retention import ThreadRetention
 from retention.filters import FlowsEngineFilter
 from retention.runs import RunOutcome
+from retention.sweep import open_run
 from stores import Access
 from tests.contract.lab import Claims, Lab, on_disk
-from tests.contract.test_sweep import hold
-from tests.contract.test_threads import put_foreign
+from tests.contract.pool import Queue
 
 
 def seed_every_case(lab: Lab) -> None:
@@ -27,10 +27,10 @@ def seed_every_case(lab: Lab) -> None:
     lab.seed("claimed", 90, marked=20)
     lab.seed("gone", 30, marked=20)
     lab.saver.delete_thread("gone")
-    put_foreign(lab, "undatable", "zzz", "soon")
+    lab.put_foreign("undatable", "zzz", "soon")
     if lab.store.provider != "memory":
         lab.seed("held", 90)
-        hold(lab, "held")
+        lab.hold("held")
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 500])
@@ -76,9 +76,6 @@ def test_a_dry_run_does_not_need_the_ledger_to_be_made(lab: Lab) -> None:
 
 
 def test_a_dry_run_beside_a_live_run_is_not_locked_out(lab: Lab) -> None:
-    from retention.sweep import open_run
-    from tests.contract.test_run_log import Queue
-
     lab.seed("due", 30, marked=20)
     assert open_run(lab.sweep(dispatch=Queue()), "live", allow_over_limit=False) is None
     before = lab.dump()

@@ -1,24 +1,14 @@
 """A sweep from end to end: what goes, what stays, and what the result says of each."""
 
+import psycopg
 import pytest
 
 from retention import RetentionPolicy, ThreadRetention
 from retention.filters import FlowsEngineFilter
 from retention.runs import Outcome, RunOutcome
-from tests.contract.lab import NOW, Claims, Lab, in_memory, on_disk
-from tests.contract.test_threads import put_foreign
-from tests.seeding import seed_threads
-
-A_DAY = 24 * 60
-
-
-def hold(lab: Lab, thread_id: str, until: str = "NULL") -> None:
-    """Exempt a thread, as an operator does."""
-    lab.direct.execute(
-        "INSERT INTO retention_threads (thread_id, hold_reason, hold_until) "
-        f"VALUES ('{thread_id}', 'audit', {until}) ON CONFLICT (thread_id) DO UPDATE "
-        "SET hold_reason = excluded.hold_reason, hold_until = excluded.hold_until"
-    )
+from stores.postgres.locks import THREAD_SEED
+from tests.contract.lab import NOW, Claims, Lab, in_memory, on_disk, on_postgres
+from tests.seeding import seed_thread, seed_threads
 
 
 def test_threads_past_the_finished_horizon_go_on_every_store(lab: Lab) -> None:
@@ -82,12 +72,12 @@ def test_every_reason_to_leave_a_thread_alone_is_counted(lab: Lab) -> None:
     lab.seed("parked-and-due", 90, marked=20, interrupted=True)
     lab.seed("claimed", 90)
     lab.seed("held", 90)
-    hold(lab, "held")
+    lab.hold("held")
     lab.seed("held-due", 90, marked=20)
-    hold(lab, "held-due")
+    lab.hold("held-due")
     lab.seed("held-once", 90)
-    hold(lab, "held-once", "'2026-06-01T11:00:00+00:00'")
-    put_foreign(lab, "undatable", "zzz", "soon")
+    lab.hold("held-once", "'2026-06-01T11:00:00+00:00'")
+    lab.put_foreign("undatable", "zzz", "soon")
     result = lab.run(FlowsEngineFilter(lab.store), Claims("claimed", "parked")).to_json()
     assert result["outcome"] == "completed"
     assert sorted(result["waiting_swept"]) == ["held-once", "old"]
@@ -118,7 +108,7 @@ def test_each_filter_is_asked_once_a_batch_about_all_its_threads(lab: Lab) -> No
 
 
 def test_an_undatable_thread_goes_by_its_mark_all_the_same(lab: Lab) -> None:
-    put_foreign(lab, "t", "zzz", "soon")
+    lab.put_foreign("t", "zzz", "soon")
     lab.at(-20, lambda: lab.store.ledger.mark_finished(["t"]))
     assert lab.run().counts.total(Outcome.DELETED) == 1
     assert lab.rows_of("t") == {}
@@ -142,7 +132,7 @@ def test_a_declared_waiting_retention_ends_a_thread_earlier(lab: Lab) -> None:
 def test_a_thread_found_by_its_declaration_and_by_its_head_is_planned_once(
     lab: Lab, ts_age: int
 ) -> None:
-    put_foreign(lab, "foreign", "zzz", lab.ago(ts_age).isoformat())
+    lab.put_foreign("foreign", "zzz", lab.ago(ts_age).isoformat())
     lab.seed("old", 90)
     lab.at(-31, lambda: lab.store.ledger.start(["foreign", "old"], ThreadRetention(30)))
     result = lab.run().to_json()
@@ -223,14 +213,8 @@ def test_a_mark_whose_thread_went_another_way_is_cleared(lab: Lab) -> None:
     assert lab.rows_of("t") == {}
 
 
-@on_disk
+@on_postgres
 def test_a_thread_that_another_transaction_has_locked_is_busy(lab: Lab) -> None:
-    if lab.store.provider == "sqlite":
-        pytest.skip("SQLite has one writer: a delete waits for it")
-    import psycopg
-
-    from stores.postgres.locks import THREAD_SEED
-
     lab.seed("busy", 90)
     lab.seed("gone", 90)
     with psycopg.connect(lab.address) as connection:
@@ -259,13 +243,7 @@ def test_a_sweep_with_nothing_due_completes(lab: Lab) -> None:
 
 @on_disk
 def test_threads_that_a_stock_saver_wrote_are_swept(lab: Lab) -> None:
-    from langgraph.checkpoint.postgres import PostgresSaver
-    from langgraph.checkpoint.sqlite import SqliteSaver
-
-    from tests.seeding import seed_thread
-
-    stock = SqliteSaver if lab.store.provider == "sqlite" else PostgresSaver
-    with stock.from_conn_string(lab.address.removeprefix("sqlite:///")) as saver:
+    with lab.stock() as saver:
         seed_thread(saver, "old", lab.ago(90), 3)
         seed_thread(saver, "young", lab.ago(30), 3)
     assert lab.run().to_json()["waiting_swept"] == ["old"]

@@ -35,15 +35,6 @@ def heads(lab: Lab, limit: int, cutoff: datetime = NOW) -> tuple[list[str], int]
     return walk(lambda after: lab.store.threads.head_page(cutoff, CEILING, after, limit))
 
 
-def put_foreign(lab: Lab, thread_id: str, checkpoint_id: str, ts: str) -> None:
-    """Write a checkpoint whose id was not minted by LangGraph."""
-    lab.seed(thread_id, 0, 1)
-    (stored,) = lab.saver.list(config_of(thread_id))
-    lab.saver.delete_thread(thread_id)
-    foreign = {**stored.checkpoint, "id": checkpoint_id, "ts": ts}
-    lab.saver.put(config_of(thread_id), foreign, stored.metadata, {})  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 5])
 def test_pages_of_heads_hold_each_thread_once_whatever_their_size(lab: Lab, count: int) -> None:
     names = [f"t{number}" for number in range(count)]
@@ -137,29 +128,29 @@ def test_declared_threads_come_by_the_end_of_their_declaration(lab: Lab) -> None
 
 @pytest.mark.parametrize("foreign", ["zzz", "9", "~", "not-a-uuid"])
 def test_a_foreign_head_is_listed_so_that_it_can_be_reported(lab: Lab, foreign: str) -> None:
-    put_foreign(lab, "t", foreign, lab.ago(90).isoformat())
+    lab.put_foreign("t", foreign, lab.ago(90).isoformat())
     lab.seed("young", 5)
     assert heads(lab, 10, lab.ago(60))[0] == ["t"]
 
 
 @on_postgres
 def test_where_ts_is_plain_it_dates_a_foreign_head(lab: Lab) -> None:
-    put_foreign(lab, "t", "zzz", lab.ago(90).isoformat())
+    lab.put_foreign("t", "zzz", lab.ago(90).isoformat())
     assert lab.store.threads.facts(["t"])["t"].head_at == lab.ago(90)
 
 
 @on_postgres
 @pytest.mark.parametrize("ts", ["", "soon", "2026-06-01T10:00:00", "2026-99-01T00:00:00Z"])
 def test_a_ts_that_is_no_instant_leaves_the_thread_undatable(lab: Lab, ts: str) -> None:
-    put_foreign(lab, "t", "zzz", ts)
+    lab.put_foreign("t", "zzz", ts)
     (facts,) = lab.store.threads.head_page(lab.ago(60), CEILING, None, 10).facts
     assert (facts.head, facts.head_at) == ("zzz", None)
 
 
 @pytest.mark.parametrize("provider", ["memory", "sqlite"], indirect=True)
 def test_where_ts_lies_in_the_state_a_foreign_id_leaves_the_thread_undatable(lab: Lab) -> None:
-    put_foreign(lab, "t", "zzz", lab.ago(90).isoformat())
-    put_foreign(lab, "mixed", "000", lab.ago(90).isoformat())
+    lab.put_foreign("t", "zzz", lab.ago(90).isoformat())
+    lab.put_foreign("mixed", "000", lab.ago(90).isoformat())
     newest = lab.seed("mixed", 90, namespace="sub")[-1]
     found = lab.store.threads.facts(["t", "mixed"])
     assert found["t"].head_at is None
