@@ -44,7 +44,8 @@ def _secrets(address: str) -> list[str]:
     """
     user_info = address.partition("://")[2].rpartition("@")[0]
     written = user_info.partition(":")[2]
-    forms = {written, unquote(written), *re.split(r"[@/?#:]", written)}
+    forms = {written, *re.split(r"[@/?#:]", written)}
+    forms |= {unquote(form) for form in forms}
     return sorted((f for f in forms if len(f) >= _SHORTEST_SECRET), key=len, reverse=True)
 
 
