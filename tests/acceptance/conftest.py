@@ -1,0 +1,85 @@
+"""Deployments of real processes: each store with each broker."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from pytest_celery import (
+    CeleryBackendCluster,
+    CeleryBrokerCluster,
+    CeleryTestSetup,
+    CeleryWorkerCluster,
+)
+
+from stores import init_store
+from tests.acceptance.deployment import Deployment
+from tests.acceptance.nodes import LocalBackend, LocalBroker, Place, WorkerProcess
+from tests.acceptance.places import PostgresPlace, SqlitePlace, StorePlace
+from worker.app import RetentionApp
+from worker.settings import load_broker_settings, load_sweep_settings
+
+#: Older than any horizon.
+LONG_AGO = timedelta(days=30)
+
+
+@pytest.fixture
+def long_ago() -> datetime:
+    """An instant past every horizon."""
+    return datetime.now(UTC) - LONG_AGO
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> StorePlace:
+    """An initialised store of each kind."""
+    made: StorePlace = (
+        SqlitePlace(str(tmp_path / "checkpoints.db"))
+        if request.param == "sqlite"
+        else PostgresPlace(request.getfixturevalue("postgres_dsn"))
+    )
+    init_store(made.address)
+    return made
+
+
+@pytest.fixture(params=["filesystem", "redis"])
+def broker(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of each broker without a server of its own, or with one of the session."""
+    if request.param == "redis":
+        return str(request.getfixturevalue("redis_url"))
+    return f"filesystem://{tmp_path / 'broker'}"
+
+
+@pytest.fixture(scope="session")
+def leaving() -> Iterator[list[WorkerProcess]]:
+    """Workers that were asked to end; all have, at the end of the run."""
+    processes: list[WorkerProcess] = []
+    yield processes
+    for process in processes:
+        process.teardown()
+
+
+@pytest.fixture
+def deployment(
+    tmp_path: Path, place: StorePlace, broker: str, leaving: list[WorkerProcess]
+) -> Iterator[Deployment]:
+    """A store and a broker, with batches of two threads; no worker yet."""
+    made = Deployment(tmp_path, place.provider, place.address, broker, {"SWEEP_BATCH_SIZE": "2"})
+    yield made
+    leaving += made.close()
+
+
+@pytest.fixture
+def celery_setup(deployment: Deployment) -> Iterator[CeleryTestSetup]:
+    """Pytest-celery's view of a deployment with one worker."""
+    variables = deployment.variables
+    broker = load_broker_settings(variables, None)
+    worker = deployment.start_worker("retention")
+    setup = CeleryTestSetup(
+        worker_cluster=CeleryWorkerCluster(worker),
+        broker_cluster=CeleryBrokerCluster(LocalBroker(Place(broker.broker_url))),
+        backend_cluster=CeleryBackendCluster(LocalBackend(Place(broker.result_backend))),
+        app=RetentionApp(broker, load_sweep_settings(variables, None)),
+    )
+    assert setup.ready(control=True)
+    yield setup
+    setup.teardown()

@@ -1,0 +1,149 @@
+"""A sweep asked for on a real worker, by the commands that an operator types."""
+
+from contextlib import suppress
+from datetime import UTC, datetime
+
+import pytest
+from pytest_celery import CeleryTestSetup
+
+from tests.acceptance.deployment import Deployment
+from tests.acceptance.places import StorePlace
+from tests.seeding import seed_thread, seed_threads
+from tests.waiting import eventually
+
+on_files = pytest.mark.parametrize("broker", ["filesystem"], indirect=True)
+on_redis = pytest.mark.parametrize("broker", ["redis"], indirect=True)
+on_sqlite = pytest.mark.parametrize("place", ["sqlite"], indirect=True)
+
+
+def test_a_called_sweep_answers_under_its_celery_id(
+    celery_setup: CeleryTestSetup, deployment: Deployment, place: StorePlace, long_ago: datetime
+) -> None:
+    """What is due goes, whole; what is new or parked stays; a dry run says so beforehand."""
+    with deployment.opened() as store:
+        due = seed_threads(store.saver, "due", 5, long_ago, checkpoints=3)
+        new = seed_threads(store.saver, "new", 2, datetime.now(UTC))
+        seed_thread(store.saver, "parked", long_ago, interrupted=True)
+    kept = place.remains([*new, "parked"])
+
+    asked = celery_setup.app.send_task("retention.sweep", kwargs={"dry_run": True})
+    expected = asked.get(timeout=30)
+    assert place.remains(due).keys() == set(due)
+    run_id = deployment.call()
+    result = deployment.result(run_id)
+
+    assert result["run_id"] == run_id
+    assert (result["outcome"], result["dry_run"]) == ("completed", False)
+    assert (result["swept_count"], sorted(result["waiting_swept"])) == (5, due)
+    assert result["spared"] == [
+        {"thread_id": "parked", "horizon": "waiting", "owner": "flows-engine"}
+    ]
+    told_by_run = {"run_id", "dry_run", "started_at", "duration_seconds"}
+    assert {k: v for k, v in result.items() if k not in told_by_run} == {
+        k: v for k, v in expected.items() if k not in told_by_run
+    }
+    assert place.remains(due) == {}
+    assert place.remains([*new, "parked"]) == kept
+    assert celery_setup.app.control.ping() == [{"retention@local": {"ok": "pong"}}]
+
+
+@on_files
+@on_sqlite
+def test_each_argument_and_each_mistake_is_answered(
+    celery_setup: CeleryTestSetup, deployment: Deployment, place: StorePlace, long_ago: datetime
+) -> None:
+    """A limit holds until it is lifted for once; a wrong argument is one line, and status 1."""
+    with deployment.opened() as store:
+        due = seed_threads(store.saver, "due", 4, long_ago)
+
+    assert deployment.result(deployment.call(store="sqlite", dry_run=True))["swept_count"] == 4
+    assert place.remains(due).keys() == set(due)
+    for kwargs, said in {
+        '{"dryrun": true}': "takes no argument 'dryrun' (did you mean dry_run?)",
+        '{"dry_run": "yes"}': "needs dry_run as true or false, not as a text",
+        '{"store": "postgresql://u:geheim@elsewhere/db"}': "is refused",
+    }.items():
+        refused = deployment.run("call", "retention.sweep", "--kwargs", kwargs)
+        answer = deployment.run("result", refused.stdout.strip())
+        assert answer.returncode == 1
+        assert answer.stderr.count("\n") == 1
+        assert said in answer.stderr
+    assert "geheim" not in answer.stderr + deployment.logs()
+
+
+@on_files
+@on_sqlite
+def test_a_plan_above_the_limit_is_refused_unless_asked_for(
+    deployment: Deployment, place: StorePlace, long_ago: datetime
+) -> None:
+    """`allow_over_limit` is the documented way past a safety limit, once."""
+    with deployment.opened() as store:
+        due = seed_threads(store.saver, "due", 4, long_ago)
+    deployment.settings["SWEEP_MAX_THREADS"] = "3"
+    deployment.start_worker("retention", "--pool", "solo")
+
+    refused = deployment.result(deployment.call())
+    assert (refused["outcome"], refused["swept_count"]) == ("refused", 0)
+    assert "SWEEP_MAX_THREADS" in refused["reason"]
+    assert place.remains(due).keys() == set(due)
+    assert deployment.result(deployment.call(allow_over_limit=True))["swept_count"] == 4
+
+
+@on_redis
+@on_sqlite
+def test_monitors_see_the_run_succeed(
+    celery_setup: CeleryTestSetup, deployment: Deployment, long_ago: datetime
+) -> None:
+    """The task ends before its run; the event of its success comes with the result."""
+    with deployment.opened() as store:
+        seed_threads(store.saver, "due", 3, long_ago)
+    state = celery_setup.app.events.State()
+    with celery_setup.app.connection_for_read() as connection:
+        receiver = celery_setup.app.events.Receiver(connection, handlers={"*": state.event})
+        with receiver.consumer_context() as (listening, _channel, _consumers):
+            run_id = deployment.call()
+
+            def is_seen() -> bool:
+                with suppress(TimeoutError):
+                    listening.drain_events(timeout=0.1)
+                task = state.tasks.get(run_id)
+                return task is not None and task.state == "SUCCESS"
+
+            eventually(is_seen, "the run succeeds in the eyes of a monitor")
+    assert "'swept_count': 3" in state.tasks[run_id].result
+    assert set(state.workers) == {"retention@local"}
+
+
+@on_files
+@on_sqlite
+def test_two_beats_at_once_do_no_harm(
+    deployment: Deployment, place: StorePlace, long_ago: datetime
+) -> None:
+    """Every thread is swept by one run, however many beats start sweeps at the same time."""
+    deployment.settings |= {"SWEEP_SCHEDULE": "1", "SWEEP_JITTER_SECONDS": "0"}
+    with deployment.opened() as store:
+        due = seed_threads(store.saver, "due", 20, long_ago)
+        for name in ("one", "two"):
+            deployment.start_worker(name, "-B", "--schedule", f"beat-{name}", "-c", "2")
+        eventually(lambda: not place.remains(due), "all threads swept")
+
+        def closed() -> bool:
+            return sum(run.closed_at is not None for run in store.runs.history(50)) >= 4
+
+        eventually(closed, "more runs of both beats")
+        totals = store.runs.totals()
+    assert totals["deleted:waiting"] == 20
+    assert {run for run in totals if run.startswith("runs:")} == {"runs:completed"}
+
+
+@on_files
+@on_sqlite
+def test_a_pool_of_threads_shares_one_store(
+    deployment: Deployment, place: StorePlace, long_ago: datetime
+) -> None:
+    """The sweep of a process serves all threads of its pool."""
+    with deployment.opened() as store:
+        due = seed_threads(store.saver, "due", 12, long_ago)
+    deployment.start_worker("retention", "--pool", "threads", "--concurrency", "4")
+    assert deployment.result(deployment.call())["swept_count"] == 12
+    assert place.remains(due) == {}
