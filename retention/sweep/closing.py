@@ -1,8 +1,14 @@
 """Closing a run: one winner totals it and hands out its result."""
 
+import logging
+from datetime import datetime
+
+from retention.errors import StoreError
 from retention.runs import Run
 from retention.sweep.context import Sweep
 from retention.sweep.result import SweepResult, ThreadLists, outcome_of
+
+log = logging.getLogger("retention.sweep")
 
 
 def finish(sweep: Sweep, run_id: str) -> SweepResult | None:
@@ -15,10 +21,19 @@ def finish(sweep: Sweep, run_id: str) -> SweepResult | None:
     run = sweep.store.runs.close(run_id, now)
     if run is None:
         return None
+    result = publish(sweep, run)
+    _tidy_up(sweep, run, now)
+    return result
+
+
+def _tidy_up(sweep: Sweep, run: Run, now: datetime) -> None:
+    """A failure here takes nothing from the closed run: the next sweep tidies up as well."""
     options = sweep.options
-    sweep.store.runs.forget(now - options.history, options.forget_runs)
-    sweep.store.ledger.drop_bare(now - run.policy.waiting, options.bare_entries)
-    return publish(sweep, run)
+    try:
+        sweep.store.runs.forget(now - options.history, options.forget_runs)
+        sweep.store.ledger.drop_bare(now - run.policy.waiting, options.bare_entries)
+    except StoreError as error:
+        log.error("old records stay run=%s error=%r", run.run_id, str(error))
 
 
 def publish(sweep: Sweep, run: Run) -> SweepResult:
