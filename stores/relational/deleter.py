@@ -50,6 +50,7 @@ class RelationalDeleter:
         """
         candidates = [claim.batch.candidates[i] for i in indexes]
         with self._db.transaction() as tx:
+            self._runs.check_in(tx, claim)
             in_hand = self._rows.lock(tx, sorted({c.thread_id for c in candidates}))
             facts = self._threads.facts_in(tx, in_hand)
             examined = examine_all(candidates, facts, judge, spared)

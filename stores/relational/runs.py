@@ -159,6 +159,14 @@ class RelationalRunLog:
             self.record_in(tx, claim, outcomes)
         claim.batch.outcomes.update(outcomes)
 
+    def check_in(self, tx: Transaction, claim: Claim) -> None:
+        """Raise ClaimLostError if the claim is not ours, before rows go that none could bring back.
+
+        A database rolls back what a lost claim deleted; the memory store's dictionaries do not.
+        """
+        if not tx.rows(self._sql["held"], **_key(claim)):
+            raise ClaimLostError(f"another worker took over {claim.batch.run_id!r}")
+
     def record_in(
         self, tx: Transaction, claim: Claim, outcomes: Mapping[int, ThreadOutcome]
     ) -> None:

@@ -68,6 +68,10 @@ SELECT {batch} FROM retention_batches WHERE run_id = :run_id AND number = :numbe
 SELECT {batch} FROM retention_batches
 WHERE run_id = :run_id AND number > :after ORDER BY number LIMIT :limit;
 
+-- name: held
+SELECT 1 FROM retention_batches
+WHERE run_id = :run_id AND number = :number AND token = :token AND done_at IS NULL;
+
 -- name: record
 UPDATE retention_batches SET outcomes = :outcomes, counts = :counts, deleted = :deleted
 WHERE run_id = :run_id AND number = :number AND token = :token AND done_at IS NULL;
