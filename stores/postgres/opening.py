@@ -135,7 +135,7 @@ def _prepare(db: PostgresDatabase, address: str, access: Access) -> None:
 
 def _make_saver_tables(db: PostgresDatabase, address: str) -> None:
     """Make the official tables in one transaction, or bring older ones up to date."""
-    with db.transaction() as tx:
+    with _explained(), db.transaction() as tx:
         _lock_setup(tx)
         if not has_tables(tx, _SAVER_TABLES):
             for statement in saver_ddl():
@@ -144,16 +144,22 @@ def _make_saver_tables(db: PostgresDatabase, address: str) -> None:
         version = tx.rows("SELECT max(v) FROM checkpoint_migrations")[0][0]
     if version is None or version < len(MIGRATIONS) - 1:
         # Outside any transaction: on tables in use, indexes are built CONCURRENTLY.
-        with translated(), _saver_pool(address) as pool:
+        with _explained(), translated(), _saver_pool(address) as pool:
             PostgresSaver(pool).setup()
 
 
 def _make(db: PostgresDatabase, statements: list[str]) -> None:
+    with _explained(), db.transaction() as tx:
+        _lock_setup(tx)
+        for statement in statements:
+            tx.change(statement)
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Where the right to make tables is missing, name what a database owner may run."""
     try:
-        with db.transaction() as tx:
-            _lock_setup(tx)
-            for statement in statements:
-                tx.change(statement)
+        yield
     except ConfigurationError as error:
         raise ConfigurationError(
             f"{error}; `retention store init --print-sql` prints what a database owner may run"

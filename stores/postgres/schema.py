@@ -1,6 +1,7 @@
 """The tables in PostgreSQL, and the schema an address asks for."""
 
 import re
+from typing import Any
 
 import psycopg
 from langgraph.checkpoint.postgres.base import MIGRATIONS
@@ -10,6 +11,7 @@ from retention.errors import ConfigurationError
 from stores.relational.schema import statements
 
 _SEARCH_PATH = re.compile(r"(?:-c\s*|--)search_path=((?:\\.|\S)+)")
+_PORTS = re.compile(r"(?:\d*,)*\d*")
 
 
 def ddl() -> list[str]:
@@ -40,13 +42,30 @@ def requested_schema(dsn: str) -> str | None:
     Raises:
         ConfigurationError: The address is no connection string.
     """
+    found = _SEARCH_PATH.search(str(_parsed(dsn).get("options") or ""))
+    return found.group(1).replace("\\", "") if found else None
+
+
+def _parsed(dsn: str) -> dict[str, Any]:
     try:
-        options = conninfo_to_dict(dsn).get("options")
+        parsed: dict[str, Any] = conninfo_to_dict(dsn)
     except psycopg.ProgrammingError:
+        parsed = {"port": "none"}
+    if not _PORTS.fullmatch(str(parsed.get("port") or "")) or _has_bare_password(dsn):
         # The driver's message may quote the address, password included.
         raise ConfigurationError(
             "the PostgreSQL address is malformed: postgresql://user:password@host:5432/database "
-            "is needed"
-        ) from None
-    found = _SEARCH_PATH.search(str(options or ""))
-    return found.group(1).replace("\\", "") if found else None
+            "is needed, with / as %2F and @ as %40 in the password"
+        )
+    return parsed
+
+
+def _has_bare_password(dsn: str) -> bool:
+    """Whether a part of the password stands where a host or a database should.
+
+    The driver ends it at the first ``@``, and before that at a ``/``; then it quotes the rest.
+    """
+    rest = dsn.partition("://")[2]
+    if "@" in rest.partition("/")[0]:
+        rest = rest.partition("@")[2]
+    return "@" in rest.partition("?")[0]
