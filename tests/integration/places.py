@@ -101,9 +101,11 @@ class Place:
 
     def _tables(self) -> list[str]:
         """Those that exist: a store that nobody of this project opened yet has no ledger."""
-        catalog = "sqlite_master" if self.provider == "sqlite" else "pg_tables"
-        column = "name" if self.provider == "sqlite" else "tablename"
-        found = {row[0] for row in self.query(f"SELECT {column} FROM {catalog}")}
+        catalog = {
+            "sqlite": "SELECT name FROM sqlite_master",
+            "postgres": "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()",
+        }
+        found = {row[0] for row in self.query(catalog[self.provider])}
         return [table for table in TABLES[self.provider] if table in found]
 
 
