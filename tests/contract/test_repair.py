@@ -9,7 +9,7 @@ from retention.runs import Outcome, RunOutcome, RunState
 from retention.sweep import Sweep, cancel, finish, open_run, repair, work_on
 from retention.sweep.opening import plan_run
 from tests.contract.lab import Claims, Lab, run_sweep
-from tests.contract.pool import LEASE, Queue, claimed
+from tests.contract.pool import LEASE, Queue, a_run, claimed
 from tests.seeding import seed_threads
 
 EXPIRED = LEASE + timedelta(seconds=1)
@@ -111,7 +111,7 @@ def test_a_planner_that_was_thought_dead_cannot_go_on(lab: Lab) -> None:
     queue = Queue()
     sweep = lab.sweep(dispatch=queue)
     slow = lab.store.runs
-    assert slow.open(_run(lab), "slow")
+    assert slow.open(a_run(lab), "slow")
     lab.clock.now += EXPIRED
     repair(sweep)
     before = lab.dump()
@@ -122,14 +122,8 @@ def test_a_planner_that_was_thought_dead_cannot_go_on(lab: Lab) -> None:
     assert queue.sent == [("r", 0)]
 
 
-def _run(lab: Lab):  # type: ignore[no-untyped-def]  # noqa: ANN202
-    from tests.contract.pool import a_run
-
-    return a_run(lab)
-
-
 def test_a_plan_with_nothing_in_it_made_again_closes_its_run(lab: Lab) -> None:
-    assert lab.store.runs.open(_run(lab), "dead")
+    assert lab.store.runs.open(a_run(lab), "dead")
     lab.clock.now += EXPIRED
     queue = Queue()
     repair(lab.sweep(dispatch=queue))
@@ -207,7 +201,7 @@ def test_a_run_is_cancelled_while_it_is_planned(lab: Lab) -> None:
     seed_due(lab, 2)
     queue = Queue()
     sweep = lab.sweep(dispatch=queue)
-    run = _run(lab)
+    run = a_run(lab)
     assert lab.store.runs.open(run, "planner")
     cancelled = cancel(sweep, "asked to")
     assert cancelled is not None

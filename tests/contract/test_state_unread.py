@@ -1,0 +1,91 @@
+"""I8: a sweep never decodes state, so that it needs neither its classes nor its key."""
+
+import subprocess
+import sys
+from typing import Any, cast
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+
+from retention.filters import FlowsEngineFilter
+from retention.runs import Outcome
+from stores import Access
+from tests.contract.lab import Lab, on_disk
+
+_GARBLED = {
+    "sqlite": (
+        "UPDATE checkpoints SET checkpoint = x'c1', type = 'unknown', metadata = x'c1'",
+        "UPDATE writes SET value = x'c1', type = 'unknown'",
+    ),
+    "postgres": (
+        "UPDATE checkpoint_blobs SET blob = '\\xc1', type = 'unknown'",
+        "UPDATE checkpoint_writes SET blob = '\\xc1', type = 'unknown'",
+        """UPDATE checkpoints SET metadata = '[]', checkpoint = '{"channel_versions": {}}'""",
+    ),
+}
+
+
+def garble(lab: Lab) -> None:
+    """Make all state in a store unreadable."""
+    if lab.store.provider == "memory":
+        saver = cast(InMemorySaver, lab.saver)
+        wrong: Any = ("unknown", b"\xc1")
+        for spaces in saver.storage.values():
+            for held in spaces.values():
+                held.update({i: (wrong, wrong, parent) for i, (_, _, parent) in held.items()})
+        for key in saver.blobs:
+            saver.blobs[key] = wrong
+        return
+    for statement in _GARBLED[lab.store.provider]:
+        lab.direct.execute(statement)
+
+
+def seed(lab: Lab) -> None:
+    """One thread of each kind a sweep looks at."""
+    lab.seed("due", 90, marked=20)
+    lab.seed("parked", 90, marked=20, interrupted=True)
+    lab.seed("late", 90, marked=20)
+
+
+def test_state_that_cannot_be_decoded_does_not_matter(lab: Lab) -> None:
+    seed(lab)
+    garble(lab)
+    before = lab.preview(FlowsEngineFilter(lab.store)).to_json()
+    result = lab.run(FlowsEngineFilter(lab.store))
+    assert before["swept_count"] == result.counts.total(Outcome.DELETED) == 2
+    assert result.to_json()["spared"][0]["thread_id"] == "parked"
+    lab.write_late("due", 100)
+    garble(lab)
+    assert lab.run().counts.total(Outcome.CLEANED) == 1
+
+
+def test_a_sweep_calls_no_decoder(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    seed(lab)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a sweep decoded state")
+
+    monkeypatch.setattr(JsonPlusSerializer, "loads_typed", refuse)
+    monkeypatch.setattr(JsonPlusSerializer, "dumps_typed", refuse)
+    lab.preview(FlowsEngineFilter(lab.store))
+    assert lab.run(FlowsEngineFilter(lab.store)).counts.total(Outcome.DELETED) == 2
+    assert lab.run().counts.total(Outcome.DELETED) == 1
+
+
+@on_disk
+def test_a_sweep_makes_no_saver(lab: Lab) -> None:
+    seed(lab)
+    with lab.other(access=Access.WRITE) as store:
+        assert lab.run(FlowsEngineFilter(store), store=store).counts.total(Outcome.DELETED) == 2
+        assert "saver" not in vars(store)
+
+
+def test_the_domain_imports_neither_a_serializer_nor_a_driver() -> None:
+    code = (
+        "import sys, retention.sweep, stores; "
+        "print([m for m in ('psycopg', 'sqlite3', 'aiosqlite', 'redis', 'celery') "
+        "if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
