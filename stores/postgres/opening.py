@@ -1,6 +1,7 @@
 """Opening a PostgreSQL store: what must be there, what is made, and what is refused."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager, closing, contextmanager
 
@@ -10,11 +11,10 @@ from langgraph.checkpoint.postgres.base import MIGRATIONS
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool, ConnectionPool
 
-from retention.errors import ConfigurationError
+from retention.errors import ConfigurationError, StoreUnavailableError
 from stores.opened import Store
 from stores.options import Access, StoreOptions
 from stores.postgres.database import PostgresDatabase, PostgresTransaction, has_tables
-from stores.postgres.errors import translated
 from stores.postgres.locks import SETUP_KEY
 from stores.postgres.rows import PostgresRows
 from stores.postgres.saver import AsyncRetentionPostgresSaver, RetentionPostgresSaver
@@ -22,6 +22,9 @@ from stores.postgres.schema import own_ddl, requested_schema, saver_ddl
 from stores.relational.assembly import assemble
 
 _SAVER_TABLES = ("checkpoints", "checkpoint_blobs", "checkpoint_writes")
+#: How long to wait for another process that makes the tables, and how often to ask.
+_SETUP_SECONDS = 60
+_SETUP_PAUSE_SECONDS = 0.02
 #: What the official savers ask of a connection; prepared statements do not survive a pooler.
 _SAVER_CONNECTION = {"autocommit": True, "prepare_threshold": None, "row_factory": dict_row}
 
@@ -135,22 +138,21 @@ def _prepare(db: PostgresDatabase, address: str, access: Access) -> None:
 
 def _make_saver_tables(db: PostgresDatabase, address: str) -> None:
     """Make the official tables in one transaction, or bring older ones up to date."""
-    with _explained(), db.transaction() as tx:
-        _lock_setup(tx)
+    with _explained(), _alone(db) as tx:
         if not has_tables(tx, _SAVER_TABLES):
             for statement in saver_ddl():
                 tx.change(statement)
             return
         version = tx.rows("SELECT max(v) FROM checkpoint_migrations")[0][0]
-    if version is None or version < len(MIGRATIONS) - 1:
-        # Outside any transaction: on tables in use, indexes are built CONCURRENTLY.
-        with _explained(), translated(), _saver_pool(address) as pool:
-            PostgresSaver(pool).setup()
+        if version is None or version < len(MIGRATIONS) - 1:
+            # On a connection of its own: indexes of tables in use are built CONCURRENTLY, which
+            # goes in no transaction, and waits for none that only holds a lock.
+            with _saver_pool(address) as pool:
+                PostgresSaver(pool).setup()
 
 
 def _make(db: PostgresDatabase, statements: list[str]) -> None:
-    with _explained(), db.transaction() as tx:
-        _lock_setup(tx)
+    with _explained(), _alone(db) as tx:
         for statement in statements:
             tx.change(statement)
 
@@ -166,6 +168,18 @@ def _explained() -> Iterator[None]:
         ) from error
 
 
-def _lock_setup(tx: PostgresTransaction) -> None:
-    """One process at a time makes tables: CREATE IF NOT EXISTS alone fails in a race."""
-    tx.rows("SELECT pg_advisory_xact_lock(%(key)s)", key=SETUP_KEY)
+@contextmanager
+def _alone(db: PostgresDatabase) -> Iterator[PostgresTransaction]:
+    """One process at a time makes tables: CREATE IF NOT EXISTS alone fails in a race.
+
+    Asked for again and again, never waited for: CREATE INDEX CONCURRENTLY in the process that
+    holds the lock waits for every statement under way, so also for one that waits for the lock.
+    """
+    deadline = time.monotonic() + _SETUP_SECONDS
+    while time.monotonic() < deadline:
+        with db.transaction() as tx:
+            if tx.rows("SELECT pg_try_advisory_xact_lock(%(key)s)", key=SETUP_KEY)[0][0]:
+                yield tx
+                return
+        time.sleep(_SETUP_PAUSE_SECONDS)
+    raise StoreUnavailableError("PostgreSQL: another process is still making the tables")
