@@ -19,16 +19,16 @@ def delete_remnants(
             than the round before, or the rounds are used up.
     """
     found_before: int | None = None
-    removed = 0
-    for done in range(1, options.max_delete_rounds + 1):
+    removed = done = 0
+    while True:
+        done += 1
         found = deleter.remove_dead(thread_id, head, now - options.orphan_grace)
         if not found:
             return removed
         no_progress = found_before is not None and found.size >= found_before
-        if no_progress or done == options.max_delete_rounds:
+        if no_progress or done >= options.max_delete_rounds:
             raise CheckpointDeleteError(
                 thread_id, len(found.checkpoints), found.write_count, rounds=done
             )
         found_before = found.size
         removed += found.size
-    return removed

@@ -194,7 +194,8 @@ class RelationalRunLog:
             self._fenced(tx, "finish_batch", **_key(claim), now=now)
             source = claim.batch.source
             if source is not None:
-                tx.change(self._sql["checked"], run_id=source.run_id, number=source.number)
+                source_key = {"run_id": source.run_id, "number": source.number}
+                tx.change(self._sql["checked"], **source_key, by=claim.run.run_id)
 
     def open_batches(self, run_id: str, now: datetime, *, unclaimed: bool) -> list[int]:
         """Numbers of open batches whose claim ran out; with ``unclaimed`` the never claimed too."""

@@ -85,8 +85,10 @@ UPDATE retention_batches SET done_at = :now
 WHERE run_id = :run_id AND number = :number AND token = :token AND done_at IS NULL;
 
 -- name: checked
+-- Not by a run that was stopped: its batches end without a look.
 UPDATE retention_batches SET late_checks = late_checks + 1
-WHERE run_id = :run_id AND number = :number;
+WHERE run_id = :run_id AND number = :number
+    AND NOT EXISTS (SELECT 1 FROM retention_runs WHERE run_id = :by AND state = 'stopping');
 
 -- name: claimed_open
 SELECT number FROM retention_batches
