@@ -1,5 +1,6 @@
 """Bringing a run on its way again after a worker, a plan, a queue or a result was lost."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -120,6 +121,20 @@ def test_a_planner_that_was_thought_dead_cannot_go_on(lab: Lab) -> None:
     assert plan_run(sweep, run, "slow") is None
     assert lab.dump() == before
     assert queue.sent == [("r", 0)]
+
+
+def test_of_two_that_find_a_stopped_plan_one_makes_it_again(lab: Lab) -> None:
+    seed_due(lab, 1)
+    assert lab.store.runs.open(a_run(lab), "dead")
+    lab.clock.now += EXPIRED
+    first, second = Queue(), Queue()
+
+    def overtaken() -> str:
+        repair(lab.sweep(dispatch=first))
+        return "second"
+
+    repair(replace(lab.sweep(dispatch=second), new_token=overtaken))
+    assert (first.sent, second.sent) == ([("r", 0)], [])
 
 
 def test_a_plan_with_nothing_in_it_made_again_closes_its_run(lab: Lab) -> None:

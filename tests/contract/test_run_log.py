@@ -19,7 +19,7 @@ from retention.runs import (
 )
 from retention.sweep import LocalDispatch, finish, open_run, result_of, work_on
 from retention.threads import Horizon, Rule
-from tests.contract.lab import NOW, POLICY, Lab, on_disk, run_sweep
+from tests.contract.lab import NOW, POLICY, Lab, run_sweep
 from tests.contract.pool import LEASE, Queue, a_run, claimed, opened, settle
 
 
@@ -294,24 +294,33 @@ def test_the_result_of_a_run_that_goes_on_can_be_asked_for(lab: Lab) -> None:
     assert (result.planned, result.duration) == (1, timedelta(minutes=2))
 
 
-@on_disk
-def test_a_sweep_beside_another_process_that_holds_a_batch_says_what_it_knows(lab: Lab) -> None:
-    for thread_id in ("a", "b"):
-        lab.seed(thread_id, 30, marked=20)
+def steal(lab: Lab, *, and_close: bool) -> LocalDispatch:
+    """The dispatch of a process whose first batch goes to somebody else before it comes to it."""
 
     class Steals(LocalDispatch):
-        """The batch goes to somebody else before this process comes to it."""
-
         def batches(self, run_id: str, numbers: Iterable[int]) -> None:
             numbers = list(numbers)
-            claim = claimed(lab, "other", numbers[0], run_id)
-            assert claim is not None
+            if and_close:
+                other = lab.sweep(dispatch=Queue(), batch_size=1)
+                assert all(work_on(other, run_id, number).worked for number in numbers)
+                assert finish(other, run_id) is not None
+            else:
+                assert claimed(lab, "other", numbers[0], run_id) is not None
             LocalDispatch.batches(self, run_id, numbers)
 
-    result = run_sweep(lab.sweep(dispatch=Steals(), batch_size=1))
-    assert (result.outcome, result.reason) == (
-        RunOutcome.PARTIAL,
-        "another process still works on this run",
-    )
+    return Steals()
+
+
+@pytest.mark.parametrize("and_close", [False, True])
+def test_a_sweep_overtaken_by_another_process_says_what_it_knows(lab: Lab, and_close: bool) -> None:
+    for thread_id in ("a", "b"):
+        lab.seed(thread_id, 30, marked=20)
+    result = run_sweep(lab.sweep(dispatch=steal(lab, and_close=and_close), batch_size=1))
+    if and_close:
+        assert (result.outcome, result.reason) == (RunOutcome.COMPLETED, None)
+        assert result.counts.values == {"deleted:finished": 2}
+        return
+    assert result.outcome is RunOutcome.PARTIAL
+    assert result.reason == "another process still works on this run"
     assert result.to_json()["finished_swept"] == ["b"]
     assert result.counts.values == {"deleted:finished": 1}

@@ -179,6 +179,21 @@ def test_a_thread_written_to_after_the_plan_keeps_everything(lab: Lab) -> None:
     assert len(lab.rows_of("written")["checkpoints"]) == 4
 
 
+def test_a_write_after_a_mark_puts_off_its_due_time(lab: Lab) -> None:
+    ids = lab.seed("t", 30, marked=20)
+    lab.seed("t", 9, 1, parent=ids[-1])
+    assert lab.run().planned == 0
+    lab.clock.advance(1)
+    assert lab.run().counts.values == {"deleted:finished": 1}
+
+
+@on_disk
+def test_a_declaration_of_a_thread_that_never_came_to_be_is_cleared(lab: Lab) -> None:
+    lab.at(-31, lambda: lab.store.ledger.start(["t"], ThreadRetention(30)))
+    assert lab.run().counts.values == {"gone:waiting": 1}
+    assert lab.rows_of("t") == {}
+
+
 def test_a_mark_made_again_after_the_plan_counts(lab: Lab) -> None:
     lab.seed("t", 30, marked=20)
 
