@@ -1,7 +1,9 @@
 """A sweep asked for on a real worker, by the commands that an operator types."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from pytest_celery import CeleryTestSetup
@@ -101,17 +103,23 @@ def test_monitors_see_the_run_succeed(
     with celery_setup.app.connection_for_read() as connection:
         receiver = celery_setup.app.events.Receiver(connection, handlers={"*": state.event})
         with receiver.consumer_context() as (listening, _channel, _consumers):
-            run_id = deployment.call()
 
-            def is_seen() -> bool:
+            def hears(what: Callable[[], bool]) -> bool:
                 with suppress(TimeoutError):
                     listening.drain_events(timeout=0.1)
-                task = state.tasks.get(run_id)
-                return task is not None and task.state == "SUCCESS"
+                return what()
 
-            eventually(is_seen, "the run succeeds in the eyes of a monitor")
+            eventually(lambda: hears(lambda: bool(state.workers)), "a heartbeat")
+            run_id = celery_setup.app.send_task("retention.sweep").id
+            eventually(lambda: hears(lambda: state_of(state, run_id) == "SUCCESS"), "its success")
     assert "'swept_count': 3" in state.tasks[run_id].result
     assert set(state.workers) == {"retention@local"}
+
+
+def state_of(monitor: Any, task_id: str) -> str | None:
+    """The state a monitor has seen a task in, if any."""
+    task = monitor.tasks.get(task_id)
+    return None if task is None else str(task.state)
 
 
 @on_files
