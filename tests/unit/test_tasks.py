@@ -1,0 +1,204 @@
+"""The tasks on a real SQLite store, run in this process."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from retention.errors import ConfigurationError, StoreUnavailableError
+from retention.policy import RetentionPolicy
+from retention.runs import Run
+from retention.sweep import SweepResult
+from stores import open_store
+from tests.seeding import seed_threads
+from worker.app import RetentionApp
+from worker.process import ProcessSweep
+from worker.settings import BrokerSettings, load_sweep_settings
+from worker.tasks import BatchTask, FinishTask, StoreTask, SweepTask
+
+
+@dataclass
+class Recorder:
+    """A dispatch that only notes what it is asked for."""
+
+    sent: list[tuple[str, int]] = field(default_factory=list)
+    finished: list[str] = field(default_factory=list)
+    published: list[SweepResult] = field(default_factory=list)
+
+    def batches(self, run_id: str, numbers: Iterable[int]) -> None:
+        self.sent += [(run_id, number) for number in numbers]
+
+    def finish(self, run_id: str) -> None:
+        self.finished.append(run_id)
+
+    def publish(self, result: SweepResult) -> bool:
+        self.published.append(result)
+        return True
+
+
+@dataclass
+class Bench:
+    """The tasks of one process, with what they send."""
+
+    app: RetentionApp
+    process: ProcessSweep
+    dispatch: Recorder
+    again: list[dict[str, Any]]
+
+    def run(self, task: type[StoreTask], *args: Any, task_id: str = "run", **kwargs: Any) -> Any:
+        """Run a task to its end, as a worker would."""
+        return self.app.tasks[task.name].apply(args, kwargs, task_id=task_id)
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    """Tasks whose store holds five threads to sweep, two a batch."""
+    path = tmp_path / "checkpoints.db"
+    with open_store(str(path)) as store:
+        seed_threads(store.saver, "due", 5, datetime.now(UTC) - timedelta(days=30))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LLM_PROVIDER_CHECKPOINT", "sqlite")
+    monkeypatch.setenv("LLM_PROVIDER_CHECKPOINT_CONN_STRING", str(path))
+    sweep = load_sweep_settings({"SWEEP_BATCH_SIZE": "2"}, None)
+    app = RetentionApp(BrokerSettings("memory://", "cache+memory://"), sweep)
+    dispatch, again = Recorder(), []
+    process = ProcessSweep(sweep, dispatch)
+
+    def note(self: StoreTask, args: Any, kwargs: Any, **options: Any) -> None:
+        again.append({"task": self.name, "args": args, "kwargs": kwargs, **options})
+
+    monkeypatch.setattr(StoreTask, "apply_async", note)
+    for task in (SweepTask, BatchTask, FinishTask):
+        cast(StoreTask, app.tasks[task.name]).process = process
+    yield Bench(app, process, dispatch, again)
+    process.close()
+
+
+def test_a_sweep_is_its_batches_and_one_result(bench: Bench) -> None:
+    """The opening task ends without a result; whoever closes the run hands it out."""
+    assert bench.run(SweepTask).state == "IGNORED"
+    assert bench.dispatch.sent == [("run", 0), ("run", 1), ("run", 2)]
+    for run_id, number in bench.dispatch.sent:
+        assert bench.run(BatchTask, run_id, number, task_id=f"b{number}").state == "SUCCESS"
+    assert bench.dispatch.finished == ["run"]
+    bench.run(FinishTask, "run", task_id="f")
+    (result,) = bench.dispatch.published
+    assert (result.run_id, result.to_json()["swept_count"]) == ("run", 5)
+
+
+def test_a_batch_delivered_twice_counts_once(bench: Bench) -> None:
+    bench.run(SweepTask)
+    for number in (0, 0, 1, 2, 2):
+        bench.run(BatchTask, "run", number)
+    bench.run(FinishTask, "run")
+    bench.run(FinishTask, "run")
+    (result,) = bench.dispatch.published
+    assert result.to_json()["swept_count"] == 5
+
+
+def test_a_dry_run_answers_at_once_and_leaves_no_record(bench: Bench) -> None:
+    answer = bench.run(SweepTask, dry_run=True).get()
+    assert (answer["dry_run"], answer["swept_count"]) == (True, 5)
+    assert bench.process.get().store.runs.history(1) == []
+
+
+def test_a_second_sweep_names_the_one_that_is_live(bench: Bench) -> None:
+    bench.run(SweepTask, task_id="one")
+    answer = bench.run(SweepTask, task_id="two").get()
+    assert answer["outcome"] == "skipped_locked"
+    assert "run one" in answer["reason"]
+
+
+def test_a_sweep_delivered_again_after_its_end_gives_the_result_again(bench: Bench) -> None:
+    """Some backends have overwritten it with STARTED by then."""
+    bench.run(SweepTask)
+    for number in range(3):
+        bench.run(BatchTask, "run", number)
+    bench.run(FinishTask, "run")
+    assert bench.run(SweepTask).get()["swept_count"] == 5
+
+
+def test_a_sweep_delivered_again_while_its_plan_is_claimed_comes_back_later(bench: Bench) -> None:
+    """Who planned it may be dead: the same call returns under the same id after the lease."""
+    now = datetime.now(UTC)
+    lease = now + timedelta(seconds=60)
+    bench.process.get().store.runs.open(Run("run", RetentionPolicy(), now, lease), "token")
+    assert bench.run(SweepTask, allow_over_limit=True).state == "IGNORED"
+    (again,) = bench.again
+    assert (again["task"], again["task_id"]) == ("retention.sweep", "run")
+    assert again["kwargs"] == {"allow_over_limit": True}
+    assert again["countdown"] == pytest.approx(61, abs=5)
+
+
+def test_a_batch_that_somebody_claims_comes_back_after_the_claim(bench: Bench) -> None:
+    """Its worker may be dead, and no other message is on its way."""
+    bench.run(SweepTask)
+    now = datetime.now(UTC)
+    bench.process.get().store.runs.claim("run", 1, "token", now, now + timedelta(seconds=60))
+    bench.run(BatchTask, "run", 1, task_id="b")
+    (again,) = bench.again
+    assert (again["task"], again["args"]) == ("retention.sweep_batch", ("run", 1))
+    assert again["countdown"] == pytest.approx(61, abs=5)
+    assert again["task_id"] is None
+
+
+def test_a_call_that_cannot_come_back_is_left_to_the_next_tick(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.run(SweepTask)
+    now = datetime.now(UTC)
+    bench.process.get().store.runs.claim("run", 1, "token", now, now + timedelta(seconds=60))
+
+    def away(*_: object, **__: object) -> None:
+        raise ConnectionRefusedError("away")
+
+    monkeypatch.setattr(StoreTask, "apply_async", away)
+    assert bench.run(BatchTask, "run", 1).state == "SUCCESS"
+
+
+def test_a_batch_of_an_unknown_run_is_nothing_to_do(bench: Bench) -> None:
+    assert bench.run(BatchTask, "never", 0).state == "SUCCESS"
+    assert bench.run(FinishTask, "never").state == "SUCCESS"
+    assert bench.again == []
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "said"),
+    [
+        ({"dryrun": True}, "takes no argument 'dryrun'"),
+        ({"store": "postgresql://elsewhere/db"}, "cannot send it to another store"),
+    ],
+)
+def test_wrong_arguments_fail_the_task_and_are_not_tried_again(
+    bench: Bench, kwargs: dict[str, Any], said: str
+) -> None:
+    done = bench.run(SweepTask, **kwargs)
+    assert done.state == "FAILURE"
+    assert isinstance(done.result, ConfigurationError)
+    assert said in str(done.result)
+
+
+def test_the_own_store_may_be_named(bench: Bench) -> None:
+    assert bench.run(SweepTask, dry_run=True, store="sqlite").get()["swept_count"] == 5
+
+
+def test_a_store_that_is_away_is_tried_again_with_growing_pauses(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away() -> None:
+        raise StoreUnavailableError("away")
+
+    pauses: list[float] = []
+
+    def retry(self: StoreTask, *, exc: Exception, countdown: float) -> Exception:
+        pauses.append(countdown)
+        return exc
+
+    monkeypatch.setattr(bench.process, "get", away)
+    monkeypatch.setattr(StoreTask, "retry", retry)
+    assert bench.run(FinishTask, "run").state == "FAILURE"
+    assert len(pauses) == 1
+    assert FinishTask.max_retries == 8
