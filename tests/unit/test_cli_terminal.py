@@ -95,6 +95,22 @@ def test_a_wild_thread_id_reaches_no_terminal(path: Path) -> None:
     assert wild in listed
 
 
+def test_a_sweep_in_this_process_needs_no_celery(path: Path, folder: Path) -> None:
+    without = "import sys; sys.modules.update(celery=None, kombu=None); " + PROGRAM[-1]
+
+    def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
+        command = [*PROGRAM[:-1], without, *arguments]
+        return subprocess.run(
+            command, cwd=folder, env=environment(), capture_output=True, text=True, check=False
+        )
+
+    done = run("sweep", "run", "--json", "--storage", str(path))
+    assert (done.returncode, json.loads(done.stdout)["swept_count"]) == (0, 5)
+    start = run("sweep", "start", "--storage", str(path))
+    assert start.returncode == 2
+    assert "needs celery" in start.stderr
+
+
 def test_sigint_ends_a_process_with_130_and_one_line(path: Path, folder: Path) -> None:
     settings = {
         "CELERY_BROKER_URL": f"filesystem://{folder / 'broker'}",

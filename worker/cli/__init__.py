@@ -7,6 +7,8 @@ def main() -> None:
     """Run the command of this process's arguments and leave with its exit status."""
     try:
         from worker.cli.program import retention
+
+        retention()
     except ModuleNotFoundError as error:
         sys.stderr.write(
             f"retention: this command needs {error.name}: "
@@ -16,4 +18,3 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.stderr.write("retention: interrupted\n")
         sys.exit(130)
-    retention()

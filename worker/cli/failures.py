@@ -63,6 +63,9 @@ def _explain(error: Exception) -> tuple[str, ExitStatus]:
             return str(error), ExitStatus.USAGE
         case RetentionError():
             return str(error), ExitStatus.ERROR
+        case ModuleNotFoundError():
+            extras = "pip install 'langgraph-retention[all]'"
+            return f"this command needs {error.name}: {extras}", ExitStatus.USAGE
         case OSError():
             return f"{error.filename or 'output'}: {error.strerror or error}", ExitStatus.ERROR
     name = type(error).__name__

@@ -67,9 +67,9 @@ class DemoPool:
             RetentionError: A command failed or took too long.
         """
         self._tell("celery -A worker call retention.sweep")
-        run_id = self._run("call", "retention.sweep").strip()
+        run_id = self.run("call", "retention.sweep").strip()
         self._tell(f"celery -A worker result {run_id}")
-        answer = self._run("result", run_id)
+        answer = self.run("result", run_id)
         try:
             result: dict[str, Any] = json.loads(answer)
         except ValueError:
@@ -85,7 +85,12 @@ class DemoPool:
             if time.monotonic() > deadline:
                 raise self._failure(f"the worker did not answer within {_START_SECONDS:g} s")
 
-    def _run(self, *arguments: str) -> str:
+    def run(self, *arguments: str) -> str:
+        """Run `celery -A worker` with these arguments; what it printed.
+
+        Raises:
+            RetentionError: It failed or took too long.
+        """
         done = self._call(*arguments)
         if done.returncode != 0:
             said = done.stderr.strip().rpartition("\n")[2]

@@ -55,7 +55,7 @@ def run_demo(tell: Tell) -> Outcome:
         after = count_checkpoints(store)
         rows = [_row(t, result, before[t.thread_id], after[t.thread_id]) for t in THREADS]
         resumed = _resume_parked(store, tell)
-    return Outcome(result, rows, resumed, _problems(result, rows, resumed))
+    return Outcome(result, rows, resumed, problems_of(result, rows, resumed))
 
 
 @contextmanager
@@ -102,9 +102,10 @@ def _resume_parked(store: Path, tell: Tell) -> list[str]:
         return resume(build(saver), parked.thread_id)
 
 
-def _problems(
+def problems_of(
     result: Mapping[str, Any], rows: list[dict[str, Any]], resumed: list[str]
 ) -> list[str]:
+    """What did not come out as it should: of the threads, the run and the resumed thread."""
     problems = [f"{row['thread_id']} was {row['fate']}" for row in rows if not row["as_expected"]]
     if result.get("outcome") != "completed":
         problems.append(f"the sweep ended as {result.get('outcome')}: {result.get('reason')}")
