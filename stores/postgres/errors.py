@@ -37,6 +37,19 @@ def translated() -> Iterator[None]:
         raise _translate(error) from error
 
 
+@contextmanager
+def awaiting_lock() -> Iterator[None]:
+    """Say of a wait for threads that ran out of time that another try may work.
+
+    Raises:
+        StoreUnavailableError: Another transaction, such as a delete, held a thread for too long.
+    """
+    try:
+        yield
+    except errors.LockNotAvailable as error:
+        raise StoreUnavailableError(f"PostgreSQL: {_first_sentence(error)}") from error
+
+
 def _translate(error: psycopg.Error) -> Exception:
     line = " ".join(str(error).split()) or type(error).__name__
     if isinstance(error, errors.InsufficientPrivilege):

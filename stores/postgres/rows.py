@@ -8,6 +8,7 @@ from typing import cast
 
 from retention.ids import instant_of, newest_instant
 from retention.late_writes import DeadRows, Place, Skeleton
+from stores.postgres.errors import awaiting_lock
 from stores.relational.database import Database, Transaction
 from stores.relational.rows import Head
 
@@ -25,7 +26,8 @@ class PostgresRows:
 
     def lock_all(self, tx: Transaction, thread_ids: Sequence[str]) -> None:
         """Lock threads, waiting for each."""
-        tx.rows(self._sql["lock_all"], ids=list(thread_ids))
+        with awaiting_lock():
+            tx.rows(self._sql["lock_all"], ids=list(thread_ids))
 
     def holding(self, tx: Transaction, thread_ids: Sequence[str]) -> set[str]:
         """Of these threads, those that hold a checkpoint."""
