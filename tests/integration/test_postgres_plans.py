@@ -1,0 +1,146 @@
+"""What the planner reads on PostgreSQL: indexes only, however many threads there are."""
+
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import psycopg
+import pytest
+
+from retention.ids import lowest_id_at
+from stores import Store
+from stores.relational.database import Row, Transaction
+from tests.integration.places import Place
+from tests.servers import Postgres
+
+NOW = datetime.now(UTC)
+OLD = NOW - timedelta(days=8)
+THREADS = 20_000
+#: Columns that hold state, or may.
+STATE = {"blob", "checkpoint", "metadata", "channel_values"}
+
+
+@pytest.fixture(scope="module")
+def full_place(postgres_server: Postgres) -> Iterator[Place]:
+    """20,000 threads of 5 checkpoints, each with a blob and a write, analyzed and vacuumed."""
+    name = postgres_server.create_database()
+    place = Place("postgres", postgres_server.dsn(name))
+    with place.store():
+        pass
+    head = lowest_id_at(OLD)[:23]
+    each = f"FROM generate_series(1, {THREADS}) AS t, generate_series(1, 5) AS c"
+    thread, checkpoint = "'thread-' || t", f"'{head}-' || lpad(c::text, 12, '0')"
+    place.query(
+        "INSERT INTO checkpoints (thread_id, checkpoint_id, checkpoint)"
+        f" SELECT {thread}, {checkpoint}, jsonb_build_object('ts', 'x', 'v', 4) {each}"
+    )
+    place.query(
+        "INSERT INTO checkpoint_blobs (thread_id, channel, version, type, blob)"
+        f" SELECT {thread}, 'messages', c::text, 'msgpack', '\\x00' {each}"
+    )
+    place.query(
+        "INSERT INTO checkpoint_writes (thread_id, checkpoint_id, task_id, idx, channel, blob)"
+        f" SELECT {thread}, {checkpoint}, 'task', 0, 'messages', '\\x00' {each}"
+    )
+    vacuum(place)
+    yield place
+    postgres_server.drop_database(name)
+
+
+def vacuum(place: Place) -> None:
+    """Give the planner its figures and its visibility map."""
+    with psycopg.connect(place.address, autocommit=True) as connection:
+        connection.execute("VACUUM ANALYZE")
+
+
+class Explaining:
+    """A transaction that keeps the plan of each statement that it runs."""
+
+    def __init__(self, tx: Transaction) -> None:
+        self.plans: list[dict[str, Any]] = []
+        self._tx = tx
+
+    def rows(self, statement: str, **params: Any) -> list[Row]:
+        explained = self._tx.rows(f"EXPLAIN (FORMAT JSON, VERBOSE) {statement}", **params)[0][0]
+        plans = json.loads(explained) if isinstance(explained, str) else explained
+        self.plans.append(plans[0]["Plan"])
+        return self._tx.rows(statement, **params)
+
+    def change(self, statement: str, **params: Any) -> int:
+        self.rows(statement, **params)
+        return 0
+
+    def change_many(self, statement: str, params: Sequence[Mapping[str, Any]]) -> None:
+        raise NotImplementedError
+
+
+def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """All nodes of a plan."""
+    yield plan
+    for below in plan.get("Plans", []):
+        yield from nodes(below)
+
+
+def faults(plans: list[dict[str, Any]]) -> list[str]:
+    """What reads a whole table, or a column that holds state."""
+    found = []
+    for node in (node for plan in plans for node in nodes(plan)):
+        relation = str(node.get("Relation Name", ""))
+        if relation.startswith("checkpoint") and node["Node Type"] == "Seq Scan":
+            found.append(f"Seq Scan on {relation}")
+        columns = {str(column).rpartition(".")[2] for column in node.get("Output", [])}
+        found += [f"{relation}.{column}" for column in columns & STATE]
+    return found
+
+
+def some(count: int) -> list[str]:
+    """Ids of threads that are there, all over the table."""
+    return [f"thread-{n}" for n in range(1, THREADS, THREADS // count)][:count]
+
+
+Read = Callable[[Any, Any, dict[str, str]], Collection[str]]
+READS: dict[str, Read] = {
+    "head_page": lambda rows, tx, heads: rows.head_page(
+        tx, (lowest_id_at(NOW), "z"), "thread-1", len(heads)
+    ),
+    "heads": lambda rows, tx, heads: rows.heads(tx, list(heads)),
+    "holding": lambda rows, tx, heads: rows.holding(tx, list(heads)),
+    # None is parked.
+    "interrupted": lambda rows, tx, heads: rows.interrupted(tx, list(heads)) or heads,
+    "remnants": lambda rows, tx, heads: rows.remnants(tx, heads, whole=True),
+    "remnants_from_head": lambda rows, tx, heads: rows.remnants(tx, heads, whole=False),
+}
+
+
+@contextmanager
+def explained(store: Store) -> Iterator[tuple[Any, Explaining]]:
+    """The rows of a store, and a transaction that explains and is rolled back."""
+    deleter: Any = store.deleter
+    with suppress(LookupError), deleter._db.transaction() as tx:
+        yield deleter._rows, Explaining(tx)
+        raise LookupError
+
+
+@pytest.mark.parametrize("count", [1, 50, 500])
+@pytest.mark.parametrize("read", READS)
+def test_what_a_sweep_looks_for_is_answered_by_indexes_alone(
+    full_place: Place, read: str, count: int
+) -> None:
+    heads = dict.fromkeys(some(count), lowest_id_at(OLD))
+    with full_place.store() as store, explained(store) as (rows, explaining):
+        assert len(READS[read](rows, explaining, heads)) == count
+    assert len(explaining.plans) == 1
+    assert faults(explaining.plans) == []
+
+
+@pytest.mark.parametrize("count", [1, 50, 500])
+def test_a_delete_finds_its_rows_by_index(full_place: Place, count: int) -> None:
+    ids = some(count)
+    with full_place.store() as store:
+        heads = {t: facts.head for t, facts in store.threads.facts(ids).items()}
+        with explained(store) as (rows, explaining):
+            assert rows.delete(explaining, heads) == set(ids)
+    assert [fault for fault in faults(explaining.plans) if "Seq Scan" in fault] == []
+    assert full_place.rows(ids[0]) != {}
