@@ -142,6 +142,9 @@ def _in_psycopg(sql: str) -> str:
 def _local_settings(dsn: str, options: StoreOptions) -> tuple[str, dict[str, str]]:
     """One statement that sets what lasts as long as a transaction, whatever pools connections."""
     values = {
+        # Every statement here is answered by an index. Tables that were just filled or restored
+        # have no statistics, and the planner would read them whole for each page and each batch.
+        "enable_seqscan": "off",
         "statement_timeout": _milliseconds(options.statement_timeout.total_seconds()),
         "lock_timeout": _milliseconds(options.lock_timeout.total_seconds()),
     }

@@ -48,6 +48,7 @@ class PostgresRows:
     ) -> dict[str, str]:
         """Threads by id whose head is below or above these bounds, each with it."""
         below, above = bounds
+        tx.rows(self._sql["in_index_order"])
         name = "first_head_page" if after is None else "head_page"
         rows = tx.rows(self._sql[name], after=after, below=below, above=above, limit=limit)
         return dict(cast("list[tuple[str, str]]", rows))

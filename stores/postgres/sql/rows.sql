@@ -37,6 +37,12 @@ CROSS JOIN LATERAL (
 SELECT thread_id, checkpoint_id, checkpoint ->> 'ts' FROM checkpoints
 WHERE thread_id = ANY(:ids) ORDER BY thread_id;
 
+-- name: in_index_order
+-- Before head_page: without statistics the planner takes the threads for so few that it would
+-- rather group them all by hash than read one page of the index.
+SELECT set_config('enable_bitmapscan', 'off', true), set_config('enable_hashagg', 'off', true),
+    set_config('enable_sort', 'off', true);
+
 -- name: first_head_page
 -- Without a bound, so that the empty id is found as well.
 SELECT thread_id, max(checkpoint_id) AS head FROM checkpoints
