@@ -81,12 +81,12 @@ class SweepTask(StoreTask):
         """Answer with the result where the sweep is over at once."""
         asked = self.arguments(args, kwargs)
         refuse_other_store(self.process.store, asked["store"])
-        run_id = str(self.request.id)
+        run_id, over = str(self.request.id), asked["allow_over_limit"]
         log.info("sweep asked for run=%s dry_run=%s", run_id, asked["dry_run"])
         if asked["dry_run"]:
-            return dry_run(self.sweep, run_id).to_json()
+            return dry_run(self.sweep, run_id, allow_over_limit=over).to_json()
         repair(self.sweep)
-        result = open_run(self.sweep, run_id, allow_over_limit=asked["allow_over_limit"])
+        result = open_run(self.sweep, run_id, allow_over_limit=over)
         return result.to_json() if result is not None else self._opened(run_id)
 
     def _opened(self, run_id: str) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from retention.ports import BatchPlan
 from retention.runs import BatchKind, Run, RunOutcome
 from retention.sweep.closing import finish
 from retention.sweep.context import Sweep
+from retention.sweep.limits import over_limit
 from retention.sweep.plan import candidates, in_batches
 from retention.sweep.result import SweepResult
 
@@ -40,7 +41,7 @@ def plan_run(sweep: Sweep, run: Run, token: str) -> SweepResult | None:
     """Record the plan of an open run, hold it against the limits, and send its batches."""
     try:
         planned, batches = _record_plan(sweep, run, token)
-        refusal = None if run.allow_over_limit else _over_limit(sweep, planned)
+        refusal = None if run.allow_over_limit else over_limit(sweep, planned)
         if refusal is not None:
             return _end(sweep, run, RunOutcome.REFUSED, refusal)
         sweep.store.runs.end_plan(run.run_id, token, sweep.lease_until())
@@ -82,24 +83,6 @@ def _late_batches(sweep: Sweep, run: Run) -> Sequence[BatchPlan]:
     aged = run.started_at - sweep.options.tombstone_age
     sources = sweep.store.runs.late_sources(aged, sweep.options.late_batches)
     return [BatchPlan(BatchKind.LATE, source=source) for source in sources]
-
-
-def _over_limit(sweep: Sweep, planned: int) -> str | None:
-    limit, share = sweep.options.max_threads, sweep.options.max_share
-    if limit is not None and planned > limit:
-        return (
-            f"the plan holds {planned} threads, above the limit of {limit} (SWEEP_MAX_THREADS); "
-            "allow_over_limit lets it pass once"
-        )
-    if share is None or planned == 0:
-        return None
-    total = sweep.store.threads.count_threads()
-    if planned <= share * total:
-        return None
-    return (
-        f"the plan holds {planned} of {total} threads, above the share of {share:g} "
-        "(SWEEP_MAX_SHARE); allow_over_limit lets it pass once"
-    )
 
 
 def _end(sweep: Sweep, run: Run, outcome: RunOutcome, reason: str) -> SweepResult | None:

@@ -19,8 +19,7 @@ def repair(sweep: Sweep) -> None:
 
     Results that were lost are handed out again.
     """
-    for closed in sweep.store.runs.unpublished(_RESULTS_A_PASS):
-        publish(sweep, closed)
+    _publish_again(sweep)
     run, now = sweep.store.runs.live(), sweep.clock()
     if run is None:
         return
@@ -33,6 +32,15 @@ def repair(sweep: Sweep) -> None:
         finish(sweep, run.run_id)
     else:
         _resend(sweep, run, now)
+
+
+def _publish_again(sweep: Sweep) -> None:
+    """Hand out results that were lost, as long as somebody takes them."""
+    for closed in sweep.store.runs.unpublished(_RESULTS_A_PASS):
+        publish(sweep, closed)
+        run = sweep.store.runs.get(closed.run_id)
+        if run is not None and run.published_at is None:
+            return
 
 
 def cancel(sweep: Sweep, reason: str) -> Run | None:

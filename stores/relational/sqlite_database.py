@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
-from retention.errors import StoreError, StoreUnavailableError
+from retention.errors import ConfigurationError, StoreError, StoreUnavailableError
 from stores.relational.database import Row
 from stores.relational.schema import OWN_TABLES
 from stores.relational.statements import load
@@ -104,11 +104,14 @@ def translated(where: str) -> Iterator[None]:
 
     Raises:
         StoreUnavailableError: The file is locked or its disk does not answer now.
+        ConfigurationError: The file is no database.
         StoreError: Anything else SQLite refuses.
     """
     try:
         yield
     except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB:
+            raise ConfigurationError(f"{where}: {error}") from error
         kind = StoreUnavailableError if _PASSING.search(str(error)) else StoreError
         raise kind(f"{where}: {error}") from error
 

@@ -53,7 +53,7 @@ def test_a_worker_pool_refuses_a_store_in_memory(deployment: Deployment) -> None
 
 def test_a_store_that_cannot_be_opened_stops_a_worker(deployment: Deployment) -> None:
     Path(deployment.address).write_text("no database, but long enough to be read as one" * 100)
-    assert_refused(deployment.run("worker"), 1, "file is not a database")
+    assert_refused(deployment.run("worker"), 2, "file is not a database")
 
 
 def test_asking_for_a_sweep_needs_no_store(deployment: Deployment) -> None:

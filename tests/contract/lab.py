@@ -150,9 +150,11 @@ class Lab:
         """Sweep the store, in this process."""
         return run_sweep(self.sweep(*filters, **how), allow_over_limit=allow_over_limit)
 
-    def preview(self, *filters: LiveThreadFilter, **how: Any) -> SweepResult:
+    def preview(
+        self, *filters: LiveThreadFilter, allow_over_limit: bool = False, **how: Any
+    ) -> SweepResult:
         """What a sweep would do now."""
-        return dry_run(self.sweep(*filters, **how), "dry")
+        return dry_run(self.sweep(*filters, **how), "dry", allow_over_limit=allow_over_limit)
 
     def dump(self) -> Tables:
         """Every row of every table."""

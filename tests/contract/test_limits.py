@@ -30,7 +30,12 @@ def test_a_plan_above_a_safety_limit_is_refused_unless_it_is_let_pass(
 ) -> None:
     seed_due(lab, 4)
     seed_threads(lab.saver, "live", 6, lab.ago(5))
+    preview = lab.preview(**limits)
     result = lab.run(**limits)
+    assert (preview.outcome, preview.reason) == (result.outcome, result.reason)
+    assert preview.counts == result.counts
+    assert preview.threads.lists == {}
+    assert lab.preview(allow_over_limit=True, **limits).counts.total(Outcome.DELETED) == 4
     assert result.outcome is RunOutcome.REFUSED
     assert named in (result.reason or "")
     assert "allow_over_limit" in (result.reason or "")

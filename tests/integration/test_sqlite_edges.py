@@ -73,7 +73,7 @@ def test_a_file_that_is_no_database_is_refused_and_left_as_it_is(
 ) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("not a database, " * 100)
-    assert "not a database" in refusal(path, access, StoreError)
+    assert "not a database" in refusal(path, access, ConfigurationError)
     assert path.read_text() == "not a database, " * 100
     assert os.listdir(tmp_path) == ["notes.txt"]  # noqa: PTH208 - names only
 

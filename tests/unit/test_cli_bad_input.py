@@ -43,7 +43,7 @@ ADDRESSES = (
     ("mistyped.db", "mistyped.db: no such file", 2),
     ("no/folder/store.db", "no such file", 2),
     ("folder", "is a folder", 2),
-    ("text.txt", "not a database", 1),
+    ("text.txt", "not a database", 2),
     ("empty.db", "no checkpoint store", 2),
     ("other.db", "no checkpoint store", 2),
 )

@@ -33,7 +33,8 @@ def sweep() -> None:
 def run(invocation: Invocation, dry_run: bool, allow_over_limit: bool) -> ExitStatus:
     """Sweep the store in this process, without a worker."""
     run_id = str(uuid.uuid4())
-    result = _examine(invocation, run_id) if dry_run else _run(invocation, run_id, allow_over_limit)
+    work = _examine if dry_run else _run
+    result = work(invocation, run_id, allow_over_limit)
     if invocation.as_json:
         print_json(result.to_json())
     else:
@@ -41,9 +42,9 @@ def run(invocation: Invocation, dry_run: bool, allow_over_limit: bool) -> ExitSt
     return status_of(result.outcome)
 
 
-def _examine(invocation: Invocation, run_id: str) -> SweepResult:
+def _examine(invocation: Invocation, run_id: str, allow_over_limit: bool) -> SweepResult:
     with opened(invocation, Access.READ) as assembled, ProgressBar("", "examining"):
-        return examine(assembled, run_id)
+        return examine(assembled, run_id, allow_over_limit=allow_over_limit)
 
 
 def _run(invocation: Invocation, run_id: str, allow_over_limit: bool) -> SweepResult:
