@@ -31,6 +31,11 @@ NOW = datetime.now(UTC)
 #: Past the default waiting horizon of seven days.
 OLD = NOW - timedelta(days=8)
 
+ADVISORY_LOCKS = """
+SELECT 1 FROM pg_locks l JOIN pg_database d ON d.oid = l.database
+WHERE l.locktype = 'advisory' AND d.datname = current_database()
+"""
+
 Watch = Callable[[psycopg.Connection[Any]], Callable[[], bool]]
 
 
@@ -240,7 +245,8 @@ def test_writes_of_a_task_that_land_in_a_delete_are_gone_after_the_look_again(
 def test_two_deletes_of_one_thread_delete_it_once(race: Race) -> None:
     thread_id, _, claim = race.thread()
     first = race.deleting(claim)
-    first.step()
+    while not race.place.query(ADVISORY_LOCKS):
+        first.step()
     with race.place.store(clock=lambda: NOW) as store:
         store.deleter.settle(claim, [0], rule_of(claim).judge, {})
         assert claim.batch.outcomes[0].outcome is Outcome.BUSY
