@@ -14,13 +14,12 @@ from psycopg import sql
 from retention.errors import ConfigurationError, StoreUnavailableError
 from stores import Access, init_store
 from stores.opening import store_ddl
-from tests.conftest import service
 from tests.integration.graphs import NOTHING, agent_on, asking, chain
 from tests.integration.places import Place
 from tests.integration.pooler import PgBouncer, dropping_options
 from tests.integration.sweeping import sweep, would_sweep
 from tests.seeding import config_of, seed_thread
-from tests.servers import Postgres
+from tests.servers import Postgres, PostgresServer, ServiceMissingError
 
 NOW = datetime.now(UTC)
 OLD = NOW - timedelta(days=8)
@@ -192,8 +191,11 @@ def test_a_schema_that_a_pooler_dropped_is_refused_and_nothing_is_swept(
 
 
 def test_everything_works_through_a_pooler_in_transaction_mode(postgres_place: Place) -> None:
-    with service():
+    try:
         pooler = PgBouncer(postgres_place.address)
+    except ServiceMissingError as error:
+        # No wheel brings it, so it may be missing anywhere.
+        pytest.skip(str(error))
     with pooler:
         pooled = Place("postgres", pooler.dsn)
         with agent_on(pooled, asking()) as agent, pooled.store() as store:
@@ -238,8 +240,6 @@ def test_no_password_is_ever_in_a_message(address: str, password: str) -> None:
 
 
 def test_a_wrong_password_is_a_clear_refusal(postgres_server: Postgres) -> None:
-    from tests.servers import PostgresServer
-
     if not isinstance(postgres_server, PostgresServer):
         pytest.skip("needs a server of our own")
     name = f"careful_{uuid.uuid4().hex[:8]}"

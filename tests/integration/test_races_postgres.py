@@ -143,6 +143,8 @@ def test_a_start_before_the_delete_takes_its_lock_keeps_everything_in_every_orde
             assert outcome is Outcome.RESTARTED
         if schedule.ended("delete") < schedule.began("start"):
             assert outcome is Outcome.DELETED
+        if outcome is Outcome.DELETED:
+            assert schedule.ended("delete") < schedule.ended("start")
         kept = {} if outcome is Outcome.DELETED else before
         assert race.place.rows(thread_id) == {**kept, "retention_threads": 1}
         assert race.other.ledger.entries([thread_id])[thread_id].started_at == NOW
