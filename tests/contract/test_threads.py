@@ -187,6 +187,13 @@ def test_an_interrupt_on_an_older_checkpoint_is_over(lab: Lab) -> None:
     assert parked(lab, "t") == {"t"}
 
 
+def test_an_interrupt_on_an_older_checkpoint_of_a_subgraph_is_over(lab: Lab) -> None:
+    lab.seed("t", 30)
+    ids = lab.seed("t", 10, 3, namespace="sub")
+    park(lab.saver, "t", ids[1], namespace="sub")
+    assert parked(lab, "t") == set()
+
+
 def test_a_thread_is_parked_in_any_of_its_namespaces(lab: Lab) -> None:
     lab.seed("t", 20)
     lab.seed("t", 10, namespace="sub:1", interrupted=True)
