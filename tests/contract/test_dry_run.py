@@ -11,6 +11,7 @@ from retention.sweep import open_run
 from stores import Access
 from tests.contract.lab import Claims, Lab, on_disk
 from tests.contract.pool import Queue
+from tests.contract.test_failing_filters import FailsAt
 
 
 def seed_every_case(lab: Lab) -> None:
@@ -93,3 +94,15 @@ def test_a_filter_that_fails_fails_a_dry_run_too(lab: Lab) -> None:
     assert result.outcome is RunOutcome.FAILED
     assert result.reason == "live-thread filter 'tests' failed: RuntimeError: no answer"
     assert result.to_json()["swept_count"] == 0
+
+
+def test_a_filter_that_fails_at_a_later_batch_leaves_a_dry_run_where_it_leaves_a_run(
+    lab: Lab,
+) -> None:
+    for thread_id in ("a", "b", "c", "d"):
+        lab.seed(thread_id, 30, marked=20)
+    how: dict[str, Any] = {"batch_size": 1}
+    preview = lab.preview(FailsAt(2, OSError("down")), **how).to_json()
+    run = lab.run(FailsAt(2, OSError("down")), **how).to_json()
+    assert {**preview, "dry_run": False, "run_id": run["run_id"]} == run
+    assert (run["outcome"], run["swept_count"], run["cancelled_count"]) == ("failed", 1, 3)

@@ -159,6 +159,19 @@ def test_a_result_that_was_lost_is_handed_out_again_once(lab: Lab) -> None:
     assert lab.store.runs.unpublished(10) == []
 
 
+def test_results_that_nobody_takes_wait_until_somebody_does(lab: Lab) -> None:
+    queue = Queue(delivers=False)
+    for run_id in ("first", "second"):
+        assert open_run(lab.sweep(dispatch=queue), run_id, allow_over_limit=False) is not None
+        lab.clock.advance(1)
+    sweep = lab.sweep(dispatch=queue)
+    repair(sweep)
+    assert [run.run_id for run in lab.store.runs.unpublished(10)] == ["first", "second"]
+    queue.delivers = True
+    repair(sweep)
+    assert [result.run_id for result in queue.published] == ["first", "second"]
+
+
 def test_a_sweep_in_this_process_leaves_the_result_of_a_pool_to_the_pool(lab: Lab) -> None:
     queue = Queue()
     sweep = pooled(lab, queue, threads=2)
