@@ -7,8 +7,9 @@ import socket
 import sqlite3
 import tempfile
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import psycopg
@@ -277,11 +278,10 @@ def _as_ordinary_user(*arguments: str) -> Ran:
     """Run the command without root's rights, to whom no file is read-only."""
     if os.getuid() != 0:
         return retention_command(*arguments)
-    # What is imported late may lie where only root can read.
-    retention_command("sweep", "status", "--storage", "mistyped.db")
-    context = multiprocessing.get_context("fork")
+    # Not forked from here: kombu closes connections it finds in a child, and may wait for ever.
+    context = multiprocessing.get_context("forkserver")
     ours, theirs = context.Pipe()
-    child = context.Process(target=_run_as_nobody, args=(theirs.send, arguments))
+    child = context.Process(target=_run_as_nobody, args=(theirs, arguments, dict(os.environ)))
     child.start()
     child.join()
     assert ours.poll(), "the child ended without an answer"
@@ -290,12 +290,18 @@ def _as_ordinary_user(*arguments: str) -> Ran:
     return ran
 
 
-def _run_as_nobody(send: Callable[[Ran], None], arguments: tuple[str, ...]) -> None:
+def _run_as_nobody(
+    answers: Connection, arguments: tuple[str, ...], environ: dict[str, str]
+) -> None:
+    os.environ.clear()
+    os.environ.update(environ)
+    # What is imported late may lie where only root can read.
+    retention_command("sweep", "status", "--storage", "mistyped.db")
     os.setgroups([])
     os.setresgid(65534, 65534, 65534)
     os.setresuid(65534, 65534, 65534)
     os.chdir("/")
-    send(retention_command(*arguments))
+    answers.send(retention_command(*arguments))
 
 
 def _tables(dsn: str) -> list[str]:

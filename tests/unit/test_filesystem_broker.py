@@ -30,7 +30,7 @@ MESSAGES = 1_500
 
 STOP = "stop"
 
-FORK = multiprocessing.get_context("fork")
+CONTEXT = multiprocessing.get_context("forkserver")
 
 
 def settings(folder: Path) -> BrokerSettings:
@@ -89,9 +89,9 @@ def read(folder: Path, found: "multiprocessing.Queue[list[tuple[int, int]]]") ->
 
 
 def test_no_message_is_lost_or_doubled_between_two_writers_and_two_readers(folder: Path) -> None:
-    found: multiprocessing.Queue[list[tuple[int, int]]] = FORK.Queue()
-    readers = [FORK.Process(target=read, args=(folder, found)) for _ in range(2)]
-    writers = [FORK.Process(target=write, args=(folder, n)) for n in range(2)]
+    found: multiprocessing.Queue[list[tuple[int, int]]] = CONTEXT.Queue()
+    readers = [CONTEXT.Process(target=read, args=(folder, found)) for _ in range(2)]
+    writers = [CONTEXT.Process(target=write, args=(folder, n)) for n in range(2)]
     for process in readers + writers:
         process.start()
     for process in writers:
