@@ -1,6 +1,7 @@
 """The servers that tests ask for by naming a fixture."""
 
 import os
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -15,6 +16,12 @@ from tests.servers import (
     RedisServer,
     ServiceMissingError,
 )
+
+
+def pytest_configure() -> None:
+    """Undo what a shell does to background jobs: tests and the commands they start heed Ctrl-C."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @contextmanager
