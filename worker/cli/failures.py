@@ -53,16 +53,11 @@ def _explain(error: Exception) -> tuple[str, ExitStatus]:
     match error:
         case InterruptedCommandError():
             return str(error), ExitStatus.INTERRUPTED
-        case click.Abort():
-            return "interrupted", ExitStatus.INTERRUPTED
-        case click.UsageError():
-            return _usage(error), ExitStatus.USAGE
-        case click.ClickException():
-            return error.format_message(), ExitStatus.ERROR
-        case ConfigurationError():
-            return str(error), ExitStatus.USAGE
         case RetentionError():
-            return str(error), ExitStatus.ERROR
+            wrong = isinstance(error, ConfigurationError)
+            return str(error), ExitStatus.USAGE if wrong else ExitStatus.ERROR
+        case click.Abort() | click.ClickException():
+            return _explain_click(error)
         case ModuleNotFoundError():
             extras = "pip install 'langgraph-retention[all]'"
             return f"this command needs {error.name}: {extras}", ExitStatus.USAGE
@@ -71,6 +66,16 @@ def _explain(error: Exception) -> tuple[str, ExitStatus]:
     name = type(error).__name__
     hint = "this should not happen; --debug shows the traceback"
     return f"unexpected {name}: {error} ({hint})", ExitStatus.ERROR
+
+
+def _explain_click(error: click.Abort | click.ClickException) -> tuple[str, ExitStatus]:
+    match error:
+        case click.Abort():
+            return "interrupted", ExitStatus.INTERRUPTED
+        case click.UsageError():
+            return _usage(error), ExitStatus.USAGE
+        case _:
+            return error.format_message(), ExitStatus.ERROR
 
 
 def _usage(error: click.UsageError) -> str:
