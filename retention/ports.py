@@ -14,12 +14,13 @@ from retention.runs import (
     BatchKind,
     Candidate,
     Counts,
+    Latest,
     Run,
     RunOutcome,
     Source,
     ThreadOutcome,
 )
-from retention.threads import Judge, LedgerEntry, ThreadFacts
+from retention.threads import Horizon, Judge, LedgerEntry, ThreadFacts
 
 Cursor = TypeVar("Cursor")
 
@@ -174,6 +175,11 @@ class RunLog(Protocol):
     ) -> None:
         """Record batches of a plan and renew the run. Raises ClaimLostError if not ours."""
 
+    def note_due(
+        self, run_id: str, token: str, due: Mapping[Horizon, int], until: datetime
+    ) -> None:
+        """Keep what a whole plan found, and renew the run. Raises ClaimLostError if not ours."""
+
     def end_plan(self, run_id: str, token: str, until: datetime) -> None:
         """Let the batches be claimed. Raises ClaimLostError if the plan is not ours."""
 
@@ -228,7 +234,13 @@ class RunLog(Protocol):
         """What the batches of a run have counted so far."""
 
     def totals(self) -> Mapping[str, int]:
-        """Counters over all runs ever closed."""
+        """Counters over all runs that ever ended, by the names ``Counts`` gives them."""
+
+    def latest(self) -> Latest:
+        """What is known of the latest runs, whether their records are still there or not."""
+
+    def count_unopened(self, outcome: RunOutcome) -> None:
+        """Add to the totals a run that ended before it could be opened."""
 
     def unpublished(self, limit: int) -> list[Run]:
         """Closed runs whose result was not handed out yet."""

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from retention.policy import RetentionPolicy
@@ -175,3 +175,17 @@ class Run:
     def is_stale(self, now: datetime) -> bool:
         """Whether nobody renewed the run for as long as its lease ran."""
         return self.closed_at is None and self.lease_until < now
+
+
+@dataclass(frozen=True, slots=True)
+class Latest:
+    """What is known of the latest runs, kept apart from their records, which go in time.
+
+    ``run_at`` and ``duration`` are those of the run closed last, ``success_at`` is when one was
+    last closed as completed, and ``due`` what the last whole plan found past each horizon.
+    """
+
+    run_at: datetime | None = None
+    success_at: datetime | None = None
+    duration: timedelta | None = None
+    due: Mapping[Horizon, int] = field(default_factory=dict)

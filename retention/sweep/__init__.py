@@ -1,7 +1,7 @@
 """The sweep: plan what may go, delete it batch by batch, and say what was done."""
 
 from retention.sweep.closing import finish, result_of
-from retention.sweep.context import Dispatch, Sweep
+from retention.sweep.context import Dispatch, Metrics, NoMetrics, Sweep
 from retention.sweep.dry_run import dry_run
 from retention.sweep.in_process import LocalDispatch, run_sweep
 from retention.sweep.opening import open_run
@@ -14,6 +14,8 @@ __all__ = [
     "BatchReport",
     "Dispatch",
     "LocalDispatch",
+    "Metrics",
+    "NoMetrics",
     "Sweep",
     "SweepOptions",
     "SweepResult",

@@ -23,6 +23,8 @@ def finish(sweep: Sweep, run_id: str) -> SweepResult | None:
         return None
     result = publish(sweep, run)
     _tidy_up(sweep, run, now)
+    # Last: a monitor that answers slowly keeps nobody waiting for the result.
+    sweep.metrics.push(run_id, sweep.store.runs)
     return result
 
 

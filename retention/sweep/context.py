@@ -8,7 +8,7 @@ from typing import Protocol
 
 from retention.filters import LiveThreadFilter
 from retention.policy import RetentionPolicy
-from retention.ports import CheckpointStore, Clock
+from retention.ports import CheckpointStore, Clock, RunLog
 from retention.sweep.options import SweepOptions
 from retention.sweep.result import SweepResult
 from retention.threads import Rule
@@ -27,6 +27,20 @@ class Dispatch(Protocol):
         """Hand out the result of a closed run; False where it must be tried again."""
 
 
+class Metrics(Protocol):
+    """Tells monitors what the run log adds up to. Losing it costs nothing: the next tells all."""
+
+    def push(self, run_id: str, runs: RunLog) -> None:
+        """Tell it, now that this run has ended; never raises for want of a listener."""
+
+
+class NoMetrics:
+    """Tells nobody."""
+
+    def push(self, run_id: str, runs: RunLog) -> None:
+        """Do nothing."""
+
+
 def _new_token() -> str:
     return uuid.uuid4().hex
 
@@ -42,6 +56,7 @@ class Sweep:
     clock: Clock
     options: SweepOptions = field(default_factory=SweepOptions)
     new_token: Callable[[], str] = _new_token
+    metrics: Metrics = field(default_factory=NoMetrics)
 
     def rule(self, policy: RetentionPolicy, now: datetime) -> Rule:
         """The rule of a run: its policy, measured from its instant."""

@@ -1,6 +1,7 @@
 """Opening a run: one at a time, planned whole before a batch is sent."""
 
 import logging
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -12,6 +13,7 @@ from retention.sweep.context import Sweep
 from retention.sweep.limits import over_limit
 from retention.sweep.plan import candidates, in_batches
 from retention.sweep.result import SweepResult
+from retention.threads import Horizon
 
 log = logging.getLogger("retention.sweep")
 
@@ -40,8 +42,9 @@ def open_run(sweep: Sweep, run_id: str, *, allow_over_limit: bool) -> SweepResul
 def plan_run(sweep: Sweep, run: Run, token: str) -> SweepResult | None:
     """Record the plan of an open run, hold it against the limits, and send its batches."""
     try:
-        planned, batches = _record_plan(sweep, run, token)
-        refusal = None if run.allow_over_limit else over_limit(sweep, planned)
+        due, batches = _record_plan(sweep, run, token)
+        sweep.store.runs.note_due(run.run_id, token, due, sweep.lease_until())
+        refusal = None if run.allow_over_limit else over_limit(sweep, due.total())
         if refusal is not None:
             return _end(sweep, run, RunOutcome.REFUSED, refusal)
         sweep.store.runs.end_plan(run.run_id, token, sweep.lease_until())
@@ -61,21 +64,21 @@ def plan_run(sweep: Sweep, run: Run, token: str) -> SweepResult | None:
     return None
 
 
-def _record_plan(sweep: Sweep, run: Run, token: str) -> tuple[int, int]:
-    """Record all batches; how many threads and batches that makes."""
+def _record_plan(sweep: Sweep, run: Run, token: str) -> tuple[Counter[Horizon], int]:
+    """Record all batches; how many threads past each horizon and batches that makes."""
     options, runs = sweep.options, sweep.store.runs
     found = candidates(
         sweep.store.threads, sweep.rule(run.policy, run.started_at), options.batch_size
     )
-    planned = batches = 0
+    due, batches = Counter(dict.fromkeys(Horizon, 0)), 0
     for some in in_batches(in_batches(found, options.batch_size), _BATCHES_A_STEP):
         plans = [BatchPlan(BatchKind.SWEEP, threads) for threads in some]
         runs.add_batches(run.run_id, token, batches, plans, sweep.lease_until())
         batches += len(plans)
-        planned += sum(map(len, some))
+        due.update(candidate.horizon for threads in some for candidate in threads)
     late = _late_batches(sweep, run)
     runs.add_batches(run.run_id, token, batches, late, sweep.lease_until())
-    return planned, batches + len(late)
+    return due, batches + len(late)
 
 
 def _late_batches(sweep: Sweep, run: Run) -> Sequence[BatchPlan]:
@@ -92,6 +95,7 @@ def _end(sweep: Sweep, run: Run, outcome: RunOutcome, reason: str) -> SweepResul
 
 def _skipped(sweep: Sweep, run: Run) -> SweepResult:
     live = sweep.store.runs.live()
+    _count_skipped(sweep, run)
     lease = f" {live.run_id}, its lease runs until {live.lease_until.isoformat()}" if live else ""
     return SweepResult(
         run.run_id,
@@ -102,3 +106,12 @@ def _skipped(sweep: Sweep, run: Run) -> SweepResult:
         skipped=sweep.store.waiting_skipped,
         reason=f"another sweep holds the store: run{lease}",
     )
+
+
+def _count_skipped(sweep: Sweep, run: Run) -> None:
+    """A run without a record still counts; where it cannot, the answer stays the same."""
+    try:
+        sweep.store.runs.count_unopened(RunOutcome.SKIPPED_LOCKED)
+    except StoreError as error:
+        log.error("skipped run not counted run=%s error=%r", run.run_id, str(error))
+    sweep.metrics.push(run.run_id, sweep.store.runs)

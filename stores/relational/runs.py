@@ -10,6 +10,7 @@ from retention.runs import (
     Batch,
     BatchKind,
     Counts,
+    Latest,
     Outcome,
     Run,
     RunOutcome,
@@ -18,6 +19,7 @@ from retention.runs import (
     ThreadOutcome,
 )
 from retention.sweep.result import outcome_of
+from retention.threads import Horizon
 from stores.relational.database import Database, Row, Transaction
 from stores.relational.encoding import (
     dump_candidates,
@@ -27,6 +29,7 @@ from stores.relational.encoding import (
     load_counts,
     load_outcomes,
 )
+from stores.relational.totals import counters, latest, of_closed, of_plan
 
 _RUN = (
     "run_id, state, outcome, reason, waiting_minutes, finished_minutes, allow_over_limit, "
@@ -108,6 +111,14 @@ class RelationalRunLog:
                 self._sql["add_batch"],
                 [_batch_params(run_id, first + i, plan) for i, plan in enumerate(plans)],
             )
+
+    def note_due(
+        self, run_id: str, token: str, due: Mapping[Horizon, int], until: datetime
+    ) -> None:
+        """Keep what a whole plan found, and renew the run. Raises ClaimLostError if not ours."""
+        with self._db.transaction() as tx:
+            self._fenced(tx, "renew_plan", run_id=run_id, token=token, until=until, added=0)
+            self._put_series(tx, "set_total", of_plan(due))
 
     def end_plan(self, run_id: str, token: str, until: datetime) -> None:
         """Let the batches be claimed. Raises ClaimLostError if the plan is not ours."""
@@ -240,9 +251,8 @@ class RelationalRunLog:
                 outcome=str(outcome),
                 counts=dump_counts(counts),
             )
-            added = {**counts.values, f"runs:{outcome}": 1}
-            series = [{"series": name, "value": added[name]} for name in sorted(added)]
-            tx.change_many(self._sql["add_total"], series)
+            self._put_series(tx, "add_total", {**counts.values, f"runs:{outcome}": 1})
+            self._put_series(tx, "set_total", of_closed(run.started_at, now, outcome))
             return self._run(tx.rows(self._sql["get"], run_id=run_id)[0])
 
     def renew(self, run_id: str, until: datetime) -> None:
@@ -256,9 +266,17 @@ class RelationalRunLog:
             return self._sum(tx, run_id)[0]
 
     def totals(self) -> Mapping[str, int]:
-        """Counters over all runs ever closed, by the names ``Counts`` gives them."""
-        with self._db.reading() as tx:
-            return {series: int(value) for series, value in tx.rows(self._sql["totals"])}
+        """Counters over all runs that ever ended, by the names ``Counts`` gives them."""
+        return counters(self._series())
+
+    def latest(self) -> Latest:
+        """What is known of the latest runs, whether their records are still there or not."""
+        return latest(self._series())
+
+    def count_unopened(self, outcome: RunOutcome) -> None:
+        """Add to the totals a run that ended before it could be opened."""
+        with self._db.transaction() as tx:
+            self._put_series(tx, "add_total", {f"runs:{outcome}": 1})
 
     def mark_published(self, run_id: str, now: datetime) -> None:
         """Note that the result of a run was handed out."""
@@ -280,6 +298,17 @@ class RelationalRunLog:
             return []
         with self._db.reading() as tx:
             return [self._run(row) for row in tx.rows(self._sql[name], **params)]
+
+    def _series(self) -> dict[str, int]:
+        if not self._db.has_own_tables():
+            return {}
+        with self._db.reading() as tx:
+            return {series: int(value) for series, value in tx.rows(self._sql["totals"])}
+
+    def _put_series(self, tx: Transaction, name: str, values: Mapping[str, int]) -> None:
+        # In one order always: two transactions that lock these rows never wait for each other.
+        rows = [{"series": series, "value": values[series]} for series in sorted(values)]
+        tx.change_many(self._sql[name], rows)
 
     def _fenced(self, tx: Transaction, name: str, **params: object) -> None:
         if tx.change(self._sql[name], **params) != 1:

@@ -135,6 +135,10 @@ SELECT kind, counts FROM retention_batches WHERE run_id = :run_id;
 INSERT INTO retention_totals (series, value) VALUES (:series, :value)
 ON CONFLICT (series) DO UPDATE SET value = retention_totals.value + excluded.value;
 
+-- name: set_total
+INSERT INTO retention_totals (series, value) VALUES (:series, :value)
+ON CONFLICT (series) DO UPDATE SET value = excluded.value;
+
 -- name: totals
 SELECT series, value FROM retention_totals;
 
