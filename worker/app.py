@@ -2,18 +2,21 @@
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from types import TracebackType
 from typing import Any
 
 from celery import Celery, signals
+from celery.apps.beat import Beat
+from celery.apps.worker import Worker
 from kombu.exceptions import KombuError
 
 from retention.errors import ConfigurationError, RetentionError
 from worker import brokers, tasks
 from worker.celery_config import celery_options
 from worker.dispatch import CeleryDispatch
+from worker.logs.pool import LoggedBeat, LoggedWorker, write_lines
 from worker.process import ProcessSweep
 from worker.results import JsonResult
 from worker.settings import (
@@ -42,14 +45,35 @@ class RetentionApp(Celery[Any]):
         # Celery lets its variables win over its configuration; these were checked, they were not.
         self.conf.update(broker_read_url=broker.broker_url, broker_write_url=broker.broker_url)
         self.backend_cls = broker.result_backend
+        self.log_format = sweep.log_format
         self.process = ProcessSweep(sweep, CeleryDispatch(self))
         tasks.register(self, self.process)
+
+    @cached_property
+    def Worker(self) -> type[Worker]:  # noqa: N802 - the name is Celery's
+        """The class of workers."""
+        made: type[Worker] = self.subclass_with_self(LoggedWorker)
+        return made
+
+    @cached_property
+    def Beat(self) -> type[Beat]:  # noqa: N802 - the name is Celery's
+        """The class of beats."""
+        made: type[Beat] = self.subclass_with_self(LoggedBeat)
+        return made
 
     @cached_property
     def AsyncResult(self) -> type[JsonResult]:  # noqa: N802 - the name is Celery's
         """The class of results; Celery's own, but for the text of an object."""
         result: type[JsonResult] = self.subclass_with_self(JsonResult)
         return result
+
+    def addresses(self) -> list[str]:
+        """Every address that may hold a password: no log line shows it."""
+        found = [self.conf.broker_read_url, self.conf.result_backend]
+        # Beat needs no store, and a worker has checked its own by now.
+        with suppress(ConfigurationError):
+            found.append(self.process.store.address)
+        return [address for address in found if address]
 
 
 def make_app() -> RetentionApp:
@@ -69,6 +93,7 @@ def command_app() -> RetentionApp:
     """
     with _one_line():
         app = make_app()
+    write_lines(app.log_format, app.addresses)
     _check_store_at_start(app)
     # `celery call` and `celery result` let every error through to here, with its traceback.
     sys.excepthook = _report

@@ -10,6 +10,7 @@ from celery.utils.saferepr import saferepr
 from kombu import Producer
 from kombu.exceptions import ChannelError, KombuError
 
+from retention.events import event
 from retention.sweep import SweepResult
 from worker.celery_config import BATCH_TASK, FINISH_TASK
 
@@ -39,7 +40,7 @@ class CeleryDispatch:
                 for number in numbers:
                     self._send(BATCH_TASK, (run_id, number), producer)
         except BROKER_ERRORS as error:
-            log.warning("batches not sent, the next tick will run=%s error=%r", run_id, str(error))
+            event(log, logging.WARNING, "batches_not_sent", run=run_id, error=error)
 
     def finish(self, run_id: str) -> None:
         """Have the run closed."""
@@ -47,7 +48,7 @@ class CeleryDispatch:
             with self._app.producer_or_acquire() as producer:
                 self._send(FINISH_TASK, (run_id,), producer)
         except BROKER_ERRORS as error:
-            log.warning("finish not sent, the next tick will run=%s error=%r", run_id, str(error))
+            event(log, logging.WARNING, "finish_not_sent", run=run_id, error=error)
 
     def publish(self, result: SweepResult) -> bool:
         """Store the result under the run's id, and tell monitors that the run succeeded.
@@ -61,16 +62,10 @@ class CeleryDispatch:
         except SoftTimeLimitExceeded:
             raise
         except Exception as error:  # noqa: BLE001 - each backend has errors of its own
-            log.warning(
-                "result not stored, the next tick will run=%s error=%r", result.run_id, error
-            )
+            event(log, logging.WARNING, "result_not_stored", run=result.run_id, error=error)
             return False
         self._announce(result, document)
-        log.info(
-            "run closed run=%s outcome=%s swept=%s spared=%s failed=%s",
-            *(document[name] for name in ("run_id", "outcome")),
-            *(document[f"{name}_count"] for name in ("swept", "spared", "failed")),
-        )
+        event(log, logging.INFO, "result_stored", run=result.run_id, outcome=result.outcome)
         return True
 
     def _send(self, task: str, args: tuple[Any, ...], producer: Producer) -> None:
@@ -91,4 +86,4 @@ class CeleryDispatch:
                     runtime=result.duration.total_seconds(),
                 )
         except BROKER_ERRORS as error:
-            log.warning("event not sent run=%s error=%r", result.run_id, str(error))
+            event(log, logging.WARNING, "monitors_not_told", run=result.run_id, error=error)

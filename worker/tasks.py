@@ -9,6 +9,7 @@ from celery import Celery, Task
 from celery.exceptions import Ignore
 
 from retention.errors import ConfigurationError, StoreUnavailableError
+from retention.events import event
 from retention.runs import Run, RunState
 from retention.sweep import Sweep, dry_run, finish, open_run, repair, result_of, work_on
 from stores.options import now
@@ -54,12 +55,12 @@ class StoreTask(Task[..., Any]):
     def again_at(self, instant: datetime, task_id: str | None = None) -> None:
         """Send this very call once more, for just after an instant at which a claim runs out."""
         wait = max(0.0, (instant - now()).total_seconds()) + 1
-        log.info("called again in %.0f s task=%s", wait, self.request.id)
+        event(log, logging.INFO, "called_again", task_id=self.request.id, seconds=round(wait))
         args, kwargs = tuple(self.request.args or ()), dict(self.request.kwargs or {})
         try:
             self.apply_async(args, kwargs, countdown=wait, task_id=task_id)
         except BROKER_ERRORS as error:
-            log.warning("not called again task=%s error=%r", self.request.id, str(error))
+            event(log, logging.WARNING, "not_called_again", task_id=self.request.id, error=error)
 
 
 class SweepTask(StoreTask):
@@ -82,7 +83,7 @@ class SweepTask(StoreTask):
         asked = self.arguments(args, kwargs)
         refuse_other_store(self.process.store, asked["store"])
         run_id, over = str(self.request.id), asked["allow_over_limit"]
-        log.info("sweep asked for run=%s dry_run=%s", run_id, asked["dry_run"])
+        event(log, logging.INFO, "sweep_asked_for", run=run_id, dry_run=asked["dry_run"])
         if asked["dry_run"]:
             return dry_run(self.sweep, run_id, allow_over_limit=over).to_json()
         repair(self.sweep)
@@ -114,11 +115,8 @@ class BatchTask(StoreTask):
         """Work on the batch; one that a dead worker may hold is tried once its claim ran out."""
         asked = self.arguments(args, kwargs)
         report = work_on(self.sweep, asked["run_id"], asked["number"])
-        log.info(
-            "batch %s run=%s batch=%s task=%s",
-            "done" if report.worked else "left alone",
-            *(asked["run_id"], asked["number"], self.request.id),
-        )
+        done = "batch_done" if report.worked else "batch_left_alone"
+        event(log, logging.INFO, done, run=asked["run_id"], batch=asked["number"])
         if report.retry_at is not None:
             self.again_at(report.retry_at)
 

@@ -3,8 +3,10 @@
 import logging
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from retention.errors import ClaimLostError, StoreError, StoreUnavailableError
+from retention.events import event
 from retention.filters import LiveThreadFilter, ask
 from retention.ports import CheckpointStore, Claim
 from retention.runs import Candidate, Outcome, ThreadOutcome
@@ -105,12 +107,13 @@ def log_outcomes(claim: Claim) -> None:
     """Say in the log which threads were spared and which failed."""
     for index, thread in claim.batch.outcomes.items():
         candidate = claim.batch.candidates[index]
-        where = (claim.run.run_id, claim.batch.number, candidate.thread_id, candidate.horizon)
+        where: dict[str, Any] = {
+            "run": claim.run.run_id,
+            "batch": claim.batch.number,
+            "thread": candidate.thread_id,
+            "horizon": candidate.horizon,
+        }
         if thread.outcome is Outcome.SPARED:
-            log.warning(
-                "thread spared run=%s batch=%s thread=%r horizon=%s owner=%s", *where, thread.detail
-            )
+            event(log, logging.WARNING, "thread_spared", **where, owner=thread.detail)
         elif thread.outcome is Outcome.FAILED:
-            log.error(
-                "thread failed run=%s batch=%s thread=%r horizon=%s error=%r", *where, thread.detail
-            )
+            event(log, logging.ERROR, "thread_failed", **where, error=thread.detail)

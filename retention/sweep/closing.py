@@ -4,7 +4,8 @@ import logging
 from datetime import datetime
 
 from retention.errors import StoreError
-from retention.runs import Run
+from retention.events import event
+from retention.runs import Outcome, Run
 from retention.sweep.context import Sweep
 from retention.sweep.result import SweepResult, ThreadLists, outcome_of
 
@@ -21,6 +22,7 @@ def finish(sweep: Sweep, run_id: str) -> SweepResult | None:
     run = sweep.store.runs.close(run_id, now)
     if run is None:
         return None
+    _log_closed(run)
     result = publish(sweep, run)
     _tidy_up(sweep, run, now)
     # Last: a monitor that answers slowly keeps nobody waiting for the result.
@@ -35,7 +37,23 @@ def _tidy_up(sweep: Sweep, run: Run, now: datetime) -> None:
         sweep.store.runs.forget(now - options.history, options.forget_runs)
         sweep.store.ledger.drop_bare(now - run.policy.waiting, options.bare_entries)
     except StoreError as error:
-        log.error("old records stay run=%s error=%r", run.run_id, str(error))
+        event(log, logging.ERROR, "old_records_stay", run=run.run_id, error=error)
+
+
+def _log_closed(run: Run) -> None:
+    total = run.counts.total
+    event(
+        log,
+        logging.INFO,
+        "run_closed",
+        run=run.run_id,
+        outcome=run.outcome,
+        planned=run.planned,
+        swept=total(Outcome.DELETED),
+        spared=total(Outcome.SPARED),
+        failed=total(Outcome.FAILED),
+        reason=run.reason,
+    )
 
 
 def publish(sweep: Sweep, run: Run) -> SweepResult:

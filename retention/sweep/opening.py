@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from retention.errors import ClaimLostError, StoreError, StoreUnavailableError
+from retention.events import event
 from retention.ports import BatchPlan
 from retention.runs import BatchKind, Run, RunOutcome
 from retention.sweep.closing import finish
@@ -46,10 +47,11 @@ def plan_run(sweep: Sweep, run: Run, token: str) -> SweepResult | None:
         sweep.store.runs.note_due(run.run_id, token, due, sweep.lease_until())
         refusal = None if run.allow_over_limit else over_limit(sweep, due.total())
         if refusal is not None:
+            event(log, logging.WARNING, "plan_refused", run=run.run_id, reason=refusal)
             return _end(sweep, run, RunOutcome.REFUSED, refusal)
         sweep.store.runs.end_plan(run.run_id, token, sweep.lease_until())
     except ClaimLostError:
-        log.warning("plan taken over run=%s", run.run_id)
+        event(log, logging.WARNING, "plan_taken_over", run=run.run_id)
         return None
     except StoreUnavailableError:
         # The next try need not wait for the lease to run out.
@@ -57,7 +59,9 @@ def plan_run(sweep: Sweep, run: Run, token: str) -> SweepResult | None:
             sweep.store.runs.renew(run.run_id, sweep.clock())
         raise
     except StoreError as error:
+        event(log, logging.ERROR, "plan_failed", trace=error, run=run.run_id, error=error)
         return _end(sweep, run, RunOutcome.FAILED, str(error))
+    event(log, logging.INFO, "run_planned", run=run.run_id, threads=due.total(), batches=batches)
     if batches == 0:
         return finish(sweep, run.run_id)
     sweep.dispatch.batches(run.run_id, range(batches))
@@ -96,6 +100,8 @@ def _end(sweep: Sweep, run: Run, outcome: RunOutcome, reason: str) -> SweepResul
 def _skipped(sweep: Sweep, run: Run) -> SweepResult:
     live = sweep.store.runs.live()
     _count_skipped(sweep, run)
+    holder = live.run_id if live else None
+    event(log, logging.INFO, "sweep_skipped", run=run.run_id, live_run=holder)
     lease = f" {live.run_id}, its lease runs until {live.lease_until.isoformat()}" if live else ""
     return SweepResult(
         run.run_id,

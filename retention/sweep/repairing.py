@@ -3,6 +3,7 @@
 import logging
 from datetime import datetime
 
+from retention.events import event
 from retention.runs import Run, RunOutcome, RunState
 from retention.sweep.closing import finish, publish
 from retention.sweep.context import Sweep
@@ -61,7 +62,7 @@ def _plan_again(sweep: Sweep, run: Run, now: datetime) -> None:
     if not run.is_stale(now):
         return
     if sweep.store.runs.take_plan(run.run_id, token, now, sweep.lease_until()):
-        log.warning("plan made again run=%s", run.run_id)
+        event(log, logging.WARNING, "plan_made_again", run=run.run_id)
         plan_run(sweep, run, token)
 
 
@@ -71,5 +72,5 @@ def _resend(sweep: Sweep, run: Run, now: datetime) -> None:
     if not numbers:
         return
     sweep.store.runs.renew(run.run_id, sweep.lease_until())
-    log.warning("batches sent again run=%s count=%s", run.run_id, len(numbers))
+    event(log, logging.WARNING, "batches_sent_again", run=run.run_id, batches=len(numbers))
     sweep.dispatch.batches(run.run_id, numbers)

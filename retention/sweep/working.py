@@ -4,6 +4,7 @@ import logging
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from retention.errors import (
     ClaimLostError,
@@ -12,6 +13,7 @@ from retention.errors import (
     StoreError,
     StoreUnavailableError,
 )
+from retention.events import event
 from retention.ports import Claim
 from retention.runs import BatchKind, Outcome, RunOutcome, ThreadOutcome
 from retention.sweep.batch import clean_late_writes, sweep_threads
@@ -43,7 +45,7 @@ def work_on(sweep: Sweep, run_id: str, number: int) -> BatchReport:
         _work(sweep, claim)
         runs.finish_batch(claim, sweep.clock())
     except ClaimLostError:
-        log.warning("batch taken over run=%s batch=%s", run_id, number)
+        event(log, logging.WARNING, "batch_taken_over", run=run_id, batch=number)
         return BatchReport(worked=False)
     except StoreUnavailableError:
         # The next try need not wait for the claim to run out, if the store can be told.
@@ -67,6 +69,7 @@ def _work(sweep: Sweep, claim: Claim) -> None:
     budget = sweep.options.time_budget
     if budget is not None and now - claim.run.started_at >= budget:
         reason = f"the run lasted longer than its budget of {budget.total_seconds():g} seconds"
+        event(log, logging.WARNING, "budget_exhausted", **_ids(claim), reason=reason)
         _stop(sweep, claim, RunOutcome.BUDGET_EXHAUSTED, reason)
     elif claim.batch.attempts > sweep.options.batch_attempts:
         _give_up(sweep, claim)
@@ -80,7 +83,7 @@ def _sweep(sweep: Sweep, claim: Claim, now: datetime) -> None:
     try:
         sweep_threads(sweep.store, claim, sweep.filters, sweep.options, now)
     except (LiveThreadFilterError, ConfigurationError) as error:
-        log.exception("run fails run=%s batch=%s", claim.run.run_id, claim.batch.number)
+        event(log, logging.ERROR, "run_failed", trace=error, **_ids(claim), error=error)
         _stop(sweep, claim, RunOutcome.FAILED, str(error))
 
 
@@ -92,8 +95,12 @@ def _stop(sweep: Sweep, claim: Claim, outcome: RunOutcome, reason: str) -> None:
 
 def _give_up(sweep: Sweep, claim: Claim) -> None:
     reason = f"given up after {sweep.options.batch_attempts} attempts"
-    log.error("batch %s run=%s batch=%s", reason, claim.run.run_id, claim.batch.number)
+    event(log, logging.ERROR, "batch_given_up", **_ids(claim), attempts=claim.batch.attempts - 1)
     _record_open(sweep, claim, ThreadOutcome(Outcome.FAILED, reason))
+
+
+def _ids(claim: Claim) -> dict[str, Any]:
+    return {"run": claim.run.run_id, "batch": claim.batch.number}
 
 
 def _record_open(sweep: Sweep, claim: Claim, thread: ThreadOutcome) -> None:

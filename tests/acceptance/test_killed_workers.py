@@ -116,7 +116,7 @@ def test_a_killed_child_costs_its_lease_and_no_more(
         os.kill(child, signal.SIGKILL)
         eventually(lambda: not is_alive(child), "the child is gone")
     assert_swept_exactly(deployment, place, due, run_id)
-    assert "called again in" in worker.logs()
+    assert "event=called_again" in worker.logs()
 
 
 def is_alive(pid: int) -> bool:

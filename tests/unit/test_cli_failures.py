@@ -1,6 +1,7 @@
 """The ways out of the command that a person seldom meets."""
 
 import io
+import json
 import logging
 import sys
 from pathlib import Path
@@ -11,7 +12,8 @@ import pytest
 
 import worker.cli
 from retention.errors import StoreUnavailableError
-from tests.commands import retention_command
+from tests.commands import command_on, retention_command
+from tests.logs import read_log
 from worker.cli.failures import guarded
 from worker.cli.invocation import Invocation
 from worker.cli.logs import log_to_stderr
@@ -56,7 +58,30 @@ def test_a_log_line_is_one_line_without_a_password(
     log_to_stderr(Invocation(addresses=["redis://:geheim@host"]))
     logging.getLogger("retention.sweep").warning("first %s\nsecond", "geheim")
     logging.getLogger("celery.redirected").error("a library's own word")
-    assert capsys.readouterr().err == "WARNING first *** second\n"
+    (fields,) = read_log(capsys.readouterr().err)
+    assert (fields["level"], fields["message"]) == ("WARNING", "first ***\nsecond")
+    assert fields["logger"] == "retention.sweep"
+
+
+def test_log_lines_are_json_where_that_is_set(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SWEEP_LOG_FORMAT", "json")
+    log_to_stderr(Invocation())
+    logging.getLogger("retention.sweep").warning("said")
+    assert json.loads(capsys.readouterr().err)["message"] == "said"
+
+
+def test_a_wrong_format_loses_no_line(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command that reads the settings refuses it; until then the default holds."""
+    monkeypatch.setenv("SWEEP_LOG_FORMAT", "xml")
+    log_to_stderr(Invocation())
+    logging.getLogger("retention.sweep").warning("said")
+    assert read_log(capsys.readouterr().err)[0]["message"] == "said"
+    refused = command_on(folder / "a.db", "sweep", "status").err
+    assert "SWEEP_LOG_FORMAT='xml' is refused: kv (key=value) or json is needed" in refused
 
 
 def test_a_log_line_that_cannot_be_written_ends_nothing(

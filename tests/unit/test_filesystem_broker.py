@@ -327,7 +327,7 @@ def test_a_table_of_bindings_that_cannot_be_read_is_moved_aside_and_made_again(
     table = folder / "control" / "all.exchange"
     table.write_bytes(b'[["", "", "a"')
     assert channel.get_table("all") == []
-    assert "all.exchange cannot be read" in caplog.text
+    assert "broker_file_unreadable file=all.exchange" in caplog.text
     bind(channel, "b")
     assert [row.queue for row in channel.get_table("all")] == ["b"]
 

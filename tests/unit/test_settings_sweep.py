@@ -25,6 +25,7 @@ DEFAULTS: dict[str, Any] = {
     "filters": ("flows-engine",),
     "orphan_grace_seconds": 3600,
     "batch_attempts": 5,
+    "log_format": "kv",
     "metrics_prefix": "tai42_checkpoint_sweep_",
 }
 

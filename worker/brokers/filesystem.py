@@ -31,6 +31,8 @@ from kombu.transport import filesystem, virtual
 from kombu.transport.filesystem import exchange_queue_t
 from kombu.utils.json import dumps, loads
 
+from retention.events import event
+
 logger = logging.getLogger(__name__)
 
 # Only the worker's own user may read what is asked of it, or ask.
@@ -143,7 +145,7 @@ class Channel(filesystem.Channel):
         _make(corrupt)
         with contextlib.suppress(FileNotFoundError):
             path.rename(corrupt / name)
-            logger.error("Broker file %s cannot be read; it was moved to %s", name, corrupt)
+            event(logger, logging.ERROR, "broker_file_unreadable", file=name, moved_to=corrupt)
 
     def _table_path(self, exchange: str) -> Path:
         path: Path = self._exchange_file(exchange)  # type: ignore[attr-defined] # not in the stubs

@@ -1,17 +1,8 @@
 """Text that is fit for a person's terminal: one line, no control characters, no password."""
 
-import re
-from collections.abc import Iterable
-from urllib.parse import unquote
+from worker.settings.redaction import scrub
 
-from worker.settings import redact
-
-_MASK = "***"
-_ADDRESS_WITH_USER = re.compile(r"[A-Za-z][\w+.-]*://[^\s'\"]*@[^\s'\"]*")
-# Shorter ones are words of every message: masking them would tell more than it hides.
-_SHORTEST_SECRET = 4
-# What our own messages show as a right address.
-_EXAMPLE = "://user:password@host"
+__all__ = ["one_line", "printable", "scrub", "span"]
 
 
 def printable(text: str) -> str:
@@ -22,31 +13,6 @@ def printable(text: str) -> str:
 def one_line(text: str) -> str:
     """The text on one line, blanks joined and control characters escaped."""
     return printable(" ".join(text.split()))
-
-
-def scrub(text: str, addresses: Iterable[str]) -> str:
-    """The text without the passwords of these addresses, and of any other address in it."""
-    for address in filter(None, addresses):
-        text = text.replace(address, redact(address))
-        for secret in _secrets(address):
-            text = text.replace(secret, _MASK)
-    return _ADDRESS_WITH_USER.sub(_redacted, text)
-
-
-def _redacted(found: re.Match[str]) -> str:
-    return found[0] if _EXAMPLE in found[0] else redact(found[0])
-
-
-def _secrets(address: str) -> list[str]:
-    """The password of an address, as written and as meant, the longest form first.
-
-    A driver that reads an unescaped one takes it apart at its special characters.
-    """
-    user_info = address.partition("://")[2].rpartition("@")[0]
-    written = user_info.partition(":")[2]
-    forms = {written, *re.split(r"[@/?#:]", written)}
-    forms |= {unquote(form) for form in forms}
-    return sorted((f for f in forms if len(f) >= _SHORTEST_SECRET), key=len, reverse=True)
 
 
 def span(seconds: float) -> str:

@@ -2,9 +2,12 @@
 
 import logging
 import sys
+from functools import cached_property
 
+from retention.errors import ConfigurationError
 from worker.cli.invocation import Invocation
-from worker.cli.lines import one_line, scrub
+from worker.logs.lines import LineFormatter
+from worker.settings import load_sweep_settings
 
 _OURS = ("retention", "stores", "worker")
 
@@ -16,18 +19,24 @@ class _Handler(logging.Handler):
         super().__init__()
         self._invocation = invocation
 
+    @cached_property
+    def _lines(self) -> LineFormatter:
+        try:
+            kind = load_sweep_settings().log_format
+        except ConfigurationError:
+            # The command that reads the settings says what is wrong with them.
+            kind = "kv"
+        # The very list: an address that the command comes to know later counts as well.
+        return LineFormatter(kind, self._invocation.addresses)
+
     def filter(self, record: logging.LogRecord) -> bool:
         """Let libraries speak only where it was asked for: what they fail at is said anyway."""
         return self._invocation.debug or record.name.partition(".")[0] in _OURS
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a record; its traceback only where it was asked for."""
+        """Write a record as a line."""
         try:
-            text = one_line(record.getMessage())
-            if self._invocation.debug and record.exc_info:
-                text += "\n" + logging.Formatter().formatException(record.exc_info)
-            text = scrub(text, self._invocation.addresses)
-            sys.stderr.write(f"{record.levelname} {text}\n")
+            sys.stderr.write(f"{self._lines.format(record)}\n")
         except OSError:
             self.handleError(record)
 
@@ -38,4 +47,6 @@ def log_to_stderr(invocation: Invocation) -> None:
     for handler in [h for h in root.handlers if isinstance(h, _Handler)]:
         root.removeHandler(handler)
     root.addHandler(_Handler(invocation))
-    logging.getLogger("retention").setLevel(logging.INFO if invocation.debug else logging.WARNING)
+    level = logging.DEBUG if invocation.debug else logging.WARNING
+    for name in _OURS:
+        logging.getLogger(name).setLevel(level)

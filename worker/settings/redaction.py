@@ -5,6 +5,8 @@ cannot be read for certain, the doubtful part goes.
 """
 
 import re
+from collections.abc import Iterable
+from urllib.parse import unquote
 
 MASK = "***"
 
@@ -29,6 +31,15 @@ _DSN_PAIR = re.compile(
     rf"{_KEY}(?:'(?:\\.|[^'\\])*(?:'|$)|(?:\\.|[^\s\\])*)", re.IGNORECASE | re.DOTALL
 )
 
+# Within a text; from the start of a word, as above.
+_ADDRESS_WITH_USER = re.compile(r"(?<![\w+.-])[\w+.-]+://[^\s'\"]*@[^\s'\"]*")
+
+# Shorter ones are words of every message: masking them would tell more than it hides.
+_SHORTEST_SECRET = 4
+
+# What our own messages show as a right address.
+_EXAMPLE = "://user:password@host"
+
 _HOSTS = re.compile(r"(?:(?:\[[^\]@]*\]|[^:@\[\],]+)(?::\d{0,5})?(?:,|$))*")
 
 
@@ -45,6 +56,31 @@ def redact(address: str) -> str:
     """
     pair = _URL_PAIR if "://" in address else _DSN_PAIR
     return pair.sub(rf"\1{MASK}", _mask_user_info(address))
+
+
+def scrub(text: str, addresses: Iterable[str]) -> str:
+    """Give a text without the passwords of these addresses, and of any other address in it."""
+    for address in filter(None, addresses):
+        text = text.replace(address, redact(address))
+        for secret in _secrets(address):
+            text = text.replace(secret, MASK)
+    return _ADDRESS_WITH_USER.sub(_redacted, text)
+
+
+def _redacted(found: re.Match[str]) -> str:
+    return found[0] if _EXAMPLE in found[0] else redact(found[0])
+
+
+def _secrets(address: str) -> list[str]:
+    """Give the password of an address, as written and as meant, the longest form first.
+
+    A driver that reads an unescaped one takes it apart at its special characters.
+    """
+    user_info = address.partition("://")[2].rpartition("@")[0]
+    written = user_info.partition(":")[2]
+    forms = {written, *re.split(r"[@/?#:]", written)}
+    forms |= {unquote(form) for form in forms}
+    return sorted((f for f in forms if len(f) >= _SHORTEST_SECRET), key=len, reverse=True)
 
 
 def _mask_user_info(address: str) -> str:

@@ -3,7 +3,7 @@
 import math
 import re
 from itertools import pairwise
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator
 from pydantic_settings import SettingsConfigDict
@@ -138,6 +138,11 @@ class SweepSettings(SettingsGroup):
     )
     batch_attempts: Whole = whole(
         5, 1, 100, "attempts", "How often a batch is tried before its threads count as failed."
+    )
+    log_format: Literal["kv", "json"] = setting(
+        "kv",
+        "kv (key=value) or json is needed",
+        "How a log line of the worker, of beat and of the command is written.",
     )
     metrics_prefix: Annotated[str, AfterValidator(_metric_name)] = setting(
         "tai42_checkpoint_sweep_",
