@@ -16,6 +16,7 @@ from tests.servers import (
     RedisServer,
     ServiceMissingError,
 )
+from tests.servers.pushgateway import PushgatewayServer
 
 
 def pytest_configure() -> None:
@@ -74,3 +75,12 @@ def redis_url(redis_server: Redis) -> str:
     """The address of an empty Redis database."""
     redis_server.flush()
     return redis_server.url()
+
+
+@pytest.fixture(scope="session")
+def pushgateway() -> Iterator[PushgatewayServer]:
+    """One Pushgateway for the whole run; each test has a store of another name."""
+    with service():
+        server = PushgatewayServer()
+    with server:
+        yield server

@@ -16,6 +16,7 @@ from retention.errors import ConfigurationError, RetentionError
 from worker import brokers, tasks
 from worker.celery_config import celery_options
 from worker.dispatch import CeleryDispatch
+from worker.flower_access import check_access, flower_options
 from worker.logs.pool import LoggedBeat, LoggedWorker, write_lines
 from worker.process import ProcessSweep
 from worker.results import JsonResult
@@ -46,6 +47,7 @@ class RetentionApp(Celery[Any]):
         self.conf.update(broker_read_url=broker.broker_url, broker_write_url=broker.broker_url)
         self.backend_cls = broker.result_backend
         self.log_format = sweep.log_format
+        self._gateway = sweep.pushgateway_url
         self.process = ProcessSweep(sweep, CeleryDispatch(self))
         tasks.register(self, self.process)
 
@@ -69,7 +71,7 @@ class RetentionApp(Celery[Any]):
 
     def addresses(self) -> list[str]:
         """Every address that may hold a password: no log line shows it."""
-        found = [self.conf.broker_read_url, self.conf.result_backend]
+        found = [self.conf.broker_read_url, self.conf.result_backend, self._gateway]
         # Beat needs no store, and a worker has checked its own by now.
         with suppress(ConfigurationError):
             found.append(self.process.store.address)
@@ -95,6 +97,7 @@ def command_app() -> RetentionApp:
         app = make_app()
     write_lines(app.log_format, app.addresses)
     _check_store_at_start(app)
+    _check_flower_at_start()
     # `celery call` and `celery result` let every error through to here, with its traceback.
     sys.excepthook = _report
     return app
@@ -113,6 +116,17 @@ def _check_store_at_start(app: RetentionApp) -> None:
     signals.worker_process_shutdown.connect(close, weak=False)
     # In the pools that do not fork, tasks run in the worker's own process.
     signals.worker_shutdown.connect(close, weak=False)
+
+
+def _check_flower_at_start() -> None:
+    def check(**_: object) -> None:
+        options = flower_options()
+        if options is not None:
+            with _one_line():
+                check_access(options)
+
+    # Flower has read its options by then, and listens only after.
+    signals.import_modules.connect(check, weak=False)
 
 
 @contextmanager

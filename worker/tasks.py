@@ -111,14 +111,18 @@ class BatchTask(StoreTask):
     ignore_result = True
     signature_of_arguments = Signature(BATCH_TASK, {"run_id": TEXT, "number": NUMBER})
 
-    def run(self, *args: Any, **kwargs: Any) -> None:
-        """Work on the batch; one that a dead worker may hold is tried once its claim ran out."""
+    def run(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """Work on the batch; one that a dead worker may hold is tried once its claim ran out.
+
+        The answer is not stored: it is what a monitor shows.
+        """
         asked = self.arguments(args, kwargs)
         report = work_on(self.sweep, asked["run_id"], asked["number"])
         done = "batch_done" if report.worked else "batch_left_alone"
         event(log, logging.INFO, done, run=asked["run_id"], batch=asked["number"])
         if report.retry_at is not None:
             self.again_at(report.retry_at)
+        return report.to_json()
 
 
 class FinishTask(StoreTask):
@@ -128,9 +132,10 @@ class FinishTask(StoreTask):
     ignore_result = True
     signature_of_arguments = Signature(FINISH_TASK, {"run_id": TEXT})
 
-    def run(self, *args: Any, **kwargs: Any) -> None:
+    def run(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """Close the run and hand out its result; nothing happens where others did."""
-        finish(self.sweep, self.arguments(args, kwargs)["run_id"])
+        result = finish(self.sweep, self.arguments(args, kwargs)["run_id"])
+        return {"closed": result is not None, "outcome": str(result.outcome) if result else None}
 
 
 def register(app: Celery, process: ProcessSweep) -> None:

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from retention.filters import FilterRegistry
 from retention.ports import Clock
-from retention.sweep import Dispatch, Sweep, SweepOptions
+from retention.sweep import Dispatch, Metrics, NoMetrics, Sweep, SweepOptions
 from stores import Access, Store, StoreOptions, open_store
 from stores.options import now
 from worker.settings import StoreSettings, SweepSettings
@@ -71,4 +71,24 @@ def assemble(
 ) -> Sweep:
     """Put the sweep of an opened store together."""
     filters = FilterRegistry().select(sweep.filters, opened)
-    return Sweep(opened, store.policy, filters, dispatch, clock, sweep_options(sweep))
+    return Sweep(
+        opened,
+        store.policy,
+        filters,
+        dispatch,
+        clock,
+        sweep_options(sweep),
+        metrics=metrics_of(store, sweep),
+    )
+
+
+def metrics_of(store: StoreSettings, sweep: SweepSettings) -> Metrics:
+    """Who is told that a run has ended: the gateway, where one is set."""
+    if sweep.pushgateway_url is None:
+        return NoMetrics()
+    from worker.metrics.gateway import Gateway
+    from worker.metrics.naming import store_name
+    from worker.metrics.pushing import PushedMetrics
+
+    gateway = Gateway(sweep.pushgateway_url, sweep.pushgateway_timeout_seconds)
+    return PushedMetrics(gateway, sweep.metrics_prefix, store_name(store, sweep))

@@ -119,5 +119,5 @@ def _count_skipped(sweep: Sweep, run: Run) -> None:
     try:
         sweep.store.runs.count_unopened(RunOutcome.SKIPPED_LOCKED)
     except StoreError as error:
-        log.error("skipped run not counted run=%s error=%r", run.run_id, str(error))
+        event(log, logging.ERROR, "skipped_run_not_counted", run=run.run_id, error=error)
     sweep.metrics.push(run.run_id, sweep.store.runs)

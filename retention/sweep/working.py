@@ -2,7 +2,7 @@
 
 import logging
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -15,7 +15,7 @@ from retention.errors import (
 )
 from retention.events import event
 from retention.ports import Claim
-from retention.runs import BatchKind, Outcome, RunOutcome, ThreadOutcome
+from retention.runs import BatchKind, Counts, Outcome, RunOutcome, ThreadOutcome
 from retention.sweep.batch import clean_late_writes, sweep_threads
 from retention.sweep.context import Sweep
 
@@ -28,6 +28,12 @@ class BatchReport:
 
     worked: bool
     retry_at: datetime | None = None
+    counts: Counts = field(default_factory=Counts)
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as JSON types: how many threads came to what, and no thread's name."""
+        totals = {str(outcome): self.counts.total(outcome) for outcome in Outcome}
+        return {"worked": self.worked, **{name: n for name, n in totals.items() if n}}
 
 
 def work_on(sweep: Sweep, run_id: str, number: int) -> BatchReport:
@@ -54,7 +60,7 @@ def work_on(sweep: Sweep, run_id: str, number: int) -> BatchReport:
         raise
     if runs.count_open(run_id) == 0:
         sweep.dispatch.finish(run_id)
-    return BatchReport(worked=True)
+    return BatchReport(worked=True, counts=claim.batch.counts())
 
 
 def _unclaimed(sweep: Sweep, run_id: str, number: int) -> BatchReport:

@@ -27,6 +27,9 @@ DEFAULTS: dict[str, Any] = {
     "batch_attempts": 5,
     "log_format": "kv",
     "metrics_prefix": "tai42_checkpoint_sweep_",
+    "pushgateway_url": None,
+    "pushgateway_timeout_seconds": 5,
+    "store_name": None,
 }
 
 # (lowest, highest, unit, what null means)
@@ -45,6 +48,7 @@ WHOLE: dict[str, tuple[int, int, str, str | None]] = {
     "MAX_THREADS": (1, 10**12, "threads", "no limit"),
     "ORPHAN_GRACE_SECONDS": (0, 2_592_000, "seconds", None),
     "BATCH_ATTEMPTS": (1, 100, "attempts", None),
+    "PUSHGATEWAY_TIMEOUT_SECONDS": (1, 60, "seconds", None),
 }
 
 SCHEDULE_RULE = (
@@ -265,6 +269,40 @@ def test_soft_limit_lease_and_visibility_timeout_must_be_in_this_order(
 def test_an_unset_visibility_timeout_is_twice_the_lease() -> None:
     assert load(LEASE_SECONDS="1000").visibility_timeout == 2000
     assert load(VISIBILITY_TIMEOUT_SECONDS="301").visibility_timeout == 301
+
+
+@pytest.mark.parametrize(
+    "value", ["http://h", "https://h:9091/prefix/", "http://u:p%2Fw%40@h:9091", "http://[::1]:9091"]
+)
+def test_a_gateway_is_a_url(value: str) -> None:
+    settings = load(PUSHGATEWAY_URL=value)
+    assert settings.pushgateway_url == value
+    assert value not in repr(settings)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("h:9091", "ftp://h", "http://", "http://:9091", "http://h:port", "http://h:70000"),
+        *("http://h/?x=1", "http://h/#x", "http://u:hunter2/x@h", "http://u:hunter2#x@h"),
+        *("http://[::1", "redis://h", "hunter2"),
+    ],
+)
+def test_any_other_gateway_is_refused_without_its_password(value: str) -> None:
+    line = refusal(PUSHGATEWAY_URL=value)
+    assert line.startswith("SWEEP_PUSHGATEWAY_URL=")
+    assert "a URL such as http://host:9091" in line
+    assert "hunter2" not in line
+
+
+@pytest.mark.parametrize("value", ["prod", "postgres:db.internal/agents", "EU 1"])
+def test_a_store_may_be_given_a_name(value: str) -> None:
+    assert load(STORE_NAME=value).store_name == value
+
+
+@pytest.mark.parametrize("value", ["-x", "a\nb", "a{b}", "ü", "x" * 101])
+def test_any_other_name_of_a_store_is_refused(value: str) -> None:
+    assert "letters, digits, blanks" in refusal(STORE_NAME=value)
 
 
 def test_a_secret_in_the_wrong_variable_is_not_shown() -> None:

@@ -47,7 +47,9 @@ class Invocation:
         Raises:
             ConfigurationError: A setting is wrong.
         """
-        return load_sweep_settings()
+        settings = load_sweep_settings()
+        self.addresses.append(settings.pushgateway_url or "")
+        return settings
 
 
 pass_invocation = click.make_pass_decorator(Invocation, ensure=True)

@@ -34,5 +34,8 @@ def opened(
         StoreUnavailableError: The store cannot be reached.
     """
     store, sweep = invocation.store(), invocation.sweep()
+    if invocation.storage is not None:
+        # The name that was set is that of the deployment's own store.
+        sweep = sweep.model_copy(update={"store_name": None})
     with opened_sweep(store, sweep, dispatch or NoDispatch(), access) as assembled:
         yield assembled

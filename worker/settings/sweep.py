@@ -4,8 +4,9 @@ import math
 import re
 from itertools import pairwise
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_settings import SettingsConfigDict
 
 from retention.errors import ConfigurationError
@@ -53,6 +54,26 @@ def _filter_names(value: object) -> object:
 def _metric_name(value: str) -> str:
     if not re.fullmatch(r"[a-zA-Z_:][a-zA-Z0-9_:]{0,99}", value):
         msg = "not the beginning of a metric name"
+        raise ValueError(msg)
+    return value
+
+
+def _gateway_url(value: str | None) -> str | None:
+    if value is None:
+        return None
+    parts = urlsplit(value)
+    # Reading a port that is no number fails as well.
+    is_place = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    # An "@" after the host ends a password with a slash in it, of which the host is then a part.
+    if not is_place or "@" in parts.path or parts.query or parts.fragment:
+        msg = "not the address of a gateway"
+        raise ValueError(msg)
+    return value
+
+
+def _store_name(value: str | None) -> str | None:
+    if value is not None and not re.fullmatch(r"[a-zA-Z0-9][a-zA-Z0-9_.:/@ -]{0,99}", value):
+        msg = "not a name"
         raise ValueError(msg)
     return value
 
@@ -148,6 +169,27 @@ class SweepSettings(SettingsGroup):
         "tai42_checkpoint_sweep_",
         "letters, digits, _ and : are needed, no digit first, at most 100",
         "What the name of each metric begins with.",
+    )
+    pushgateway_url: Annotated[
+        str | None, BeforeValidator(null_to_none), AfterValidator(_gateway_url)
+    ] = Field(
+        None,
+        repr=False,
+        description="The Prometheus Pushgateway that is told of each run. Unset: none is.",
+        json_schema_extra={
+            "rule": "a URL such as http://host:9091 or https://user:password@host/path, special "
+            "characters in it as %XX, is needed, or null for none"
+        },
+    )
+    pushgateway_timeout_seconds: Whole = whole(
+        5, 1, 60, "seconds", "How long the end of a run may wait for the Pushgateway."
+    )
+    store_name: Annotated[
+        str | None, BeforeValidator(null_to_none), AfterValidator(_store_name)
+    ] = setting(
+        None,
+        "letters, digits, blanks and _ . : / @ - are needed, a letter or digit first, at most 100",
+        "What the store is called in metrics. Unset: its provider, host and database, or its file.",
     )
 
     @property

@@ -21,6 +21,7 @@ SECRET_NAMES = frozenset(
         "DATABASE_URL",
         "CELERY_BROKER_URL",
         "CELERY_RESULT_BACKEND",
+        "SWEEP_PUSHGATEWAY_URL",
     }
 )
 
