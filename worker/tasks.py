@@ -118,8 +118,13 @@ class BatchTask(StoreTask):
         """
         asked = self.arguments(args, kwargs)
         report = work_on(self.sweep, asked["run_id"], asked["number"])
-        done = "batch_done" if report.worked else "batch_left_alone"
-        event(log, logging.INFO, done, run=asked["run_id"], batch=asked["number"])
+        event(
+            log,
+            logging.INFO,
+            "batch_done" if report.worked else "batch_left_alone",
+            run=asked["run_id"],
+            batch=asked["number"],
+        )
         if report.retry_at is not None:
             self.again_at(report.retry_at)
         return report.to_json()
