@@ -11,6 +11,8 @@ from retention.errors import ConfigurationError
 from stores.relational.schema import statements
 
 _SEARCH_PATH = re.compile(r"(?:-c\s*|--)search_path=((?:\\.|\S)+)")
+# An owner may run the printed statements on a database that a stock saver has set up.
+_RECORDED = "INSERT INTO checkpoint_migrations (v) VALUES ({}) ON CONFLICT DO NOTHING"
 _PORTS = re.compile(r"(?:\d*,)*\d*")
 
 
@@ -27,7 +29,7 @@ def saver_ddl() -> list[str]:
     made: list[str] = []
     for version, migration in enumerate(MIGRATIONS):
         made.append(migration.replace(" CONCURRENTLY", "").strip().removesuffix(";"))
-        made.append(f"INSERT INTO checkpoint_migrations (v) VALUES ({version})")  # noqa: S608 - a number
+        made.append(_RECORDED.format(version))
     return made
 
 
