@@ -2,7 +2,8 @@
 
 import signal
 import sys
-from wsgiref.simple_server import WSGIServer
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 import click
 
@@ -33,19 +34,21 @@ def serve(invocation: Invocation, host: str, port: int) -> ExitStatus:
 
     with opened(invocation, Access.READ) as sweep:
         app = MetricsApp(sweep.store.runs, invocation.sweep().metrics_prefix)
-        with metrics_server(host, port, app) as server:
+        with metrics_server(host, port, app) as server, _until_ended():
             _say(invocation, host, server.server_port)
-            return _serve(server)
-
-
-def _serve(server: WSGIServer) -> ExitStatus:
-    """Serve until a signal: ending is what a server is for, so it is no failure."""
-    signal.signal(signal.SIGTERM, _end)
-    try:
-        server.serve_forever()
-    except KeyboardInterrupt:
-        return ExitStatus.DONE
+            server.serve_forever()
     return ExitStatus.DONE
+
+
+@contextmanager
+def _until_ended() -> Iterator[None]:
+    """To be ended by a signal is what a server is for, and no failure."""
+    before = signal.signal(signal.SIGTERM, _end)
+    try:
+        with suppress(KeyboardInterrupt):
+            yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _end(*_: object) -> None:
