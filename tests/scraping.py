@@ -1,14 +1,20 @@
 """Reading metrics as Prometheus does, and HTTP servers that answer as a test needs."""
 
+import json
 import shutil
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.error import HTTPError
 
 from prometheus_client.parser import text_string_to_metric_families
+
+from tests.commands import PROGRAM, environment
 
 PREFIX = "tai42_checkpoint_sweep_"
 
@@ -91,3 +97,45 @@ def status(code: int, body: bytes = b"") -> Callable[[BaseHTTPRequestHandler], N
         handler.wfile.write(body)
 
     return answer
+
+
+@dataclass
+class Serving:
+    """A `retention serve` that answers."""
+
+    process: subprocess.Popen[str]
+    url: str
+
+    def get(self, path: str, method: str = "GET", **headers: str) -> tuple[int, str, str]:
+        """Status, content type and body of an answer."""
+        request = urllib.request.Request(  # noqa: S310 - our own server
+            self.url + path, method=method, headers=headers
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310
+                return answer.status, answer.headers["Content-Type"], answer.read().decode()
+        except HTTPError as error:
+            return error.code, error.headers["Content-Type"], error.read().decode()
+
+
+@contextmanager
+def serving(
+    *arguments: str, folder: Path, settings: Mapping[str, str] | None = None
+) -> Iterator[Serving]:
+    """Start it on a free port, and end it as a supervisor does."""
+    process = subprocess.Popen(
+        [*PROGRAM, "serve", "--port", "0", "--json", *arguments],
+        cwd=folder,
+        env=environment(**(settings or {})),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    try:
+        line = process.stdout.readline()
+        assert line, process.communicate()[1]
+        yield Serving(process, json.loads(line)["url"].removesuffix("/metrics"))
+    finally:
+        process.terminate()
+        process.communicate(timeout=20)

@@ -15,12 +15,14 @@ import pytest
 
 from retention.runs import RunOutcome
 from retention.sweep import LocalDispatch, cancel, run_sweep
-from stores import Store, open_store
+from stores import Store, init_store, open_store
 from stores.options import now
 from tests.commands import Ran, retention_process
+from tests.conftest import service
 from tests.integration.places import Place
-from tests.scraping import Series, answering, series_of, status, value
+from tests.scraping import Series, answering, series_of, serving, status, value
 from tests.seeding import seed_thread, seed_threads
+from tests.servers import PostgresServer
 from tests.servers.pushgateway import PushgatewayServer
 from tests.unit.live_runs import begin_run
 from worker.settings import load_store_settings, load_sweep_settings
@@ -274,3 +276,17 @@ def test_a_slow_gateway_keeps_no_sweep(plain: Watched) -> None:
     assert plain.holds() == 0
     (line,) = ran.err.splitlines()
     assert "no answer within 1 seconds" in line
+
+
+def test_a_database_that_comes_back_is_served_again(tmp_path: Path) -> None:
+    with service():
+        server = PostgresServer()
+    with server:
+        address = server.dsn(server.create_database())
+        init_store(address)
+        with serving("--storage", address, folder=tmp_path) as served:
+            assert served.get("/metrics")[0] == 200
+            server.stop()
+            assert served.get("/metrics")[0] == served.get("/healthz")[0] == 503
+            server.start()
+            assert served.get("/healthz")[0] == served.get("/metrics")[0] == 200

@@ -1,69 +1,23 @@
 """`retention serve`: metrics and health of a store over HTTP, until it is ended."""
 
-import json
 import os
 import signal
 import socket
 import subprocess
 import sys
-import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from contextlib import closing
 from pathlib import Path
 from typing import cast
-from urllib.error import HTTPError
 
 import pytest
 
 from retention.errors import StoreUnavailableError
-from tests.commands import PROGRAM, command_on, environment
-from tests.scraping import lint, series_of, value
+from tests.commands import command_on, environment
+from tests.scraping import Serving, lint, series_of, serving, value
 from tests.waiting import eventually
 from worker.metrics.serving import MetricsApp, metrics_server
-
-
-@dataclass
-class Serving:
-    """A `retention serve` that answers."""
-
-    process: subprocess.Popen[str]
-    url: str
-
-    def get(self, path: str, method: str = "GET", **headers: str) -> tuple[int, str, str]:
-        """Status, content type and body of an answer."""
-        request = urllib.request.Request(  # noqa: S310 - our own server
-            self.url + path, method=method, headers=headers
-        )
-        try:
-            with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310
-                return answer.status, answer.headers["Content-Type"], answer.read().decode()
-        except HTTPError as error:
-            return error.code, error.headers["Content-Type"], error.read().decode()
-
-
-@contextmanager
-def serving(
-    *arguments: str, folder: Path, settings: Mapping[str, str] | None = None
-) -> Iterator[Serving]:
-    """Start it on a free port, and end it as a supervisor does."""
-    process = subprocess.Popen(
-        [*PROGRAM, "serve", "--port", "0", "--json", *arguments],
-        cwd=folder,
-        env=environment(**(settings or {})),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    try:
-        line = process.stdout.readline()
-        assert line, process.communicate()[1]
-        yield Serving(process, json.loads(line)["url"].removesuffix("/metrics"))
-    finally:
-        process.terminate()
-        process.communicate(timeout=20)
 
 
 @pytest.fixture
