@@ -7,8 +7,10 @@ The tree::
     │   └── ThreadRetentionError      a declared retention is above its ceiling
     ├── ThreadDeletedError            a late put met a thread that was deleted
     ├── LiveThreadFilterError         a live-thread filter failed, so the sweep fails
+    ├── CheckpointSerializationError  a value cannot be encoded or read back
     └── StoreError                    the store could not do what was asked
         ├── StoreUnavailableError     it cannot be reached now; worth another try
+        ├── CheckpointStoreFormatError  it is of another format generation, or of none
         ├── ClaimLostError            another worker holds the batch or the run by now
         └── CheckpointDeleteError     a thread still holds rows after its delete rounds
 
@@ -54,6 +56,14 @@ class StoreError(RetentionError):
 
 class StoreUnavailableError(StoreError):
     """The store cannot be reached or is too busy now; the same call may work later."""
+
+
+class CheckpointSerializationError(RetentionError):
+    """A checkpoint value cannot be encoded, or what is stored cannot be read back."""
+
+
+class CheckpointStoreFormatError(StoreError):
+    """The store is of another format generation than this version's, or of none it recorded."""
 
 
 class ClaimLostError(StoreError):

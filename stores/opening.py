@@ -11,6 +11,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from retention.errors import ConfigurationError
 from retention.policy import ThreadRetention
 from stores.address import SCHEMES, Provider, address_fault, provider_of
+from stores.inspection import Inspection
 from stores.opened import Store
 from stores.options import StoreOptions
 
@@ -87,6 +88,25 @@ def init_store(address: str, *, settings: StoreOptions | None = None) -> None:
         StoreUnavailableError: The store cannot be reached.
     """
     _module(address).init(address, _options(None, settings))
+
+
+def adopt_store(
+    address: str, *, settings: StoreOptions | None = None, compresses: bool | None = None
+) -> Inspection:
+    """Look at what a store holds, decoding nothing, and take it over where told to.
+
+    Args:
+        address: The store's address; the store must be there.
+        settings: How to open it; with ``Access.READ`` nothing can be recorded.
+        compresses: Whether large values may be stored compressed from now on, which stock savers
+            cannot read; None only looks. A store with unreadable values is not taken over.
+
+    Raises:
+        ConfigurationError: The address names no checkpoint store.
+        StoreUnavailableError: The store cannot be reached.
+    """
+    inspection: Inspection = _module(address).adopt(address, _options(None, settings), compresses)
+    return inspection
 
 
 def store_ddl(address: str) -> list[str]:

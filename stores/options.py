@@ -11,7 +11,12 @@ from retention.policy import RetentionPolicy, ThreadRetention
 from retention.ports import Clock
 
 _WAITING = "LLM_PROVIDER_CHECKPOINT_RETENTION_WAITING_MINUTES"
+_COMPRESS = "LLM_PROVIDER_CHECKPOINT_INLINE_COMPRESS_BYTES"
 _FINISHED = "LLM_PROVIDER_CHECKPOINT_RETENTION_FINISHED_MINUTES"
+
+
+#: Bytes above which an encoded value is compressed unless told otherwise.
+DEFAULT_COMPRESS_BYTES = 65_536
 
 
 class Access(Enum):
@@ -44,18 +49,36 @@ def platform_policy(environ: Mapping[str, str] | None = None) -> RetentionPolicy
     )
 
 
+def platform_compress_bytes(environ: Mapping[str, str] | None = None) -> int | None:
+    """Bytes above which an encoded value is compressed, as the environment states; None is off.
+
+    Raises:
+        ConfigurationError: The value is neither a whole number of bytes nor ``null``.
+    """
+    text = (os.environ if environ is None else environ).get(_COMPRESS)
+    if text is None:
+        return DEFAULT_COMPRESS_BYTES
+    if text == "null":
+        return None
+    if not text.isdecimal():
+        raise ConfigurationError(f"{_COMPRESS}={text!r} must be a whole number of bytes, or null")
+    return int(text)
+
+
 @dataclass(frozen=True, slots=True)
 class StoreOptions:
     """How a store is opened.
 
     ``policy`` is the platform's default and ceiling; ``retention`` is what the opened ledger
-    declares for a thread where its ``start`` is given nothing. Timeouts bound each statement and
-    each wait for a lock.
+    declares for a thread where its ``start`` is given nothing. A value whose encoding is longer
+    than ``compress_above`` bytes is stored compressed, in a store that allows it. Timeouts bound
+    each statement and each wait for a lock.
     """
 
     policy: RetentionPolicy = field(default_factory=platform_policy)
     retention: ThreadRetention | None = None
     access: Access = Access.CREATE
+    compress_above: int | None = field(default_factory=platform_compress_bytes)
     clock: Clock = now
     statement_timeout: timedelta = timedelta(seconds=60)
     lock_timeout: timedelta = timedelta(seconds=5)

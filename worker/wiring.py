@@ -36,6 +36,7 @@ def store_options(
     return StoreOptions(
         policy=store.policy,
         access=access,
+        compress_above=store.inline_compress_bytes,
         clock=clock,
         statement_timeout=timedelta(seconds=sweep.statement_timeout_seconds),
         lock_timeout=timedelta(seconds=sweep.lock_timeout_seconds),

@@ -1,5 +1,5 @@
 """Checkpoints in the memory of one process, for tests and development."""
 
-from stores.memory.opening import aopen_store, ddl, init, open_store
+from stores.memory.opening import adopt, aopen_store, ddl, init, open_store
 
-__all__ = ["aopen_store", "ddl", "init", "open_store"]
+__all__ = ["adopt", "aopen_store", "ddl", "init", "open_store"]

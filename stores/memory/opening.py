@@ -4,6 +4,8 @@ import sqlite3
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, closing, contextmanager
 
+from retention.errors import ConfigurationError
+from stores.inspection import Inspection
 from stores.memory.rows import MemoryRows
 from stores.memory.saver import RetentionMemorySaver
 from stores.opened import Store
@@ -38,6 +40,15 @@ async def aopen_store(address: str, options: StoreOptions) -> AsyncIterator[Stor
 
 def init(address: str, options: StoreOptions) -> None:
     """Nothing to make: a memory store begins anew each time it is opened."""
+
+
+def adopt(address: str, options: StoreOptions, compresses: bool | None) -> Inspection:
+    """Refuse: there is nothing to take over.
+
+    Raises:
+        ConfigurationError: Always.
+    """
+    raise ConfigurationError("a memory store is new each time: there is nothing to adopt")
 
 
 def ddl() -> list[str]:

@@ -12,6 +12,7 @@ from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool, ConnectionPool
 
 from retention.errors import ConfigurationError, StoreUnavailableError
+from stores.inspection import Inspection
 from stores.opened import Store
 from stores.options import Access, StoreOptions
 from stores.postgres.database import PostgresDatabase, PostgresTransaction, has_tables
@@ -19,7 +20,9 @@ from stores.postgres.locks import SETUP_KEY
 from stores.postgres.rows import PostgresRows
 from stores.postgres.saver import AsyncRetentionPostgresSaver, RetentionPostgresSaver
 from stores.postgres.schema import own_ddl, requested_schema, saver_ddl
-from stores.relational.assembly import assemble
+from stores.relational.assembly import adopted, assemble, checked_format
+from stores.relational.formats import Formats
+from stores.serializer import CompressingSerializer
 
 _SAVER_TABLES = ("checkpoints", "checkpoint_blobs", "checkpoint_writes")
 #: How long to wait for another process that makes the tables, and how often to ask.
@@ -38,10 +41,11 @@ def open_store(address: str, options: StoreOptions) -> Iterator[Store]:
             another than the address names, tables are missing, or a right to make them is.
         StoreUnavailableError: The server cannot be reached.
     """
-    with _opened(address, options) as db, ExitStack() as stack:
+    with _opened(address, options) as (db, serde), ExitStack() as stack:
 
         def make_saver() -> RetentionPostgresSaver:
-            return RetentionPostgresSaver(stack.enter_context(_saver_pool(address)))
+            pool = stack.enter_context(_saver_pool(address))
+            return RetentionPostgresSaver(pool, serde=serde)
 
         yield assemble("postgres", db, PostgresRows(db), options, make_saver)
 
@@ -50,7 +54,7 @@ def open_store(address: str, options: StoreOptions) -> Iterator[Store]:
 async def aopen_store(address: str, options: StoreOptions) -> AsyncIterator[Store]:
     """Open a store whose saver is the async one; its other ports work in threads."""
     opened = _opened(address, options)
-    db = await asyncio.to_thread(opened.__enter__)
+    db, serde = await asyncio.to_thread(opened.__enter__)
     pool: AsyncConnectionPool[psycopg.AsyncConnection[DictRow]] = AsyncConnectionPool(
         address,
         min_size=1,
@@ -61,7 +65,7 @@ async def aopen_store(address: str, options: StoreOptions) -> AsyncIterator[Stor
     )
     try:
         async with pool:
-            saver = AsyncRetentionPostgresSaver(pool)
+            saver = AsyncRetentionPostgresSaver(pool, serde=serde)
             yield assemble("postgres", db, PostgresRows(db), options, lambda: saver)
     finally:
         await asyncio.to_thread(opened.__exit__, None, None, None)
@@ -92,11 +96,35 @@ def _saver_pool(address: str) -> ConnectionPool[psycopg.Connection[DictRow]]:
     )
 
 
+def adopt(address: str, options: StoreOptions, compresses: bool | None) -> Inspection:
+    """Inspect a store, and with ``compresses`` given take it over.
+
+    Raises:
+        ConfigurationError: The address names no checkpoint store, or a right is missing.
+        StoreUnavailableError: The server cannot be reached.
+    """
+    with _raw(address, options) as db:
+        _check_saver_tables(db, address, options.access)
+        rows = PostgresRows(db)
+        formats = Formats(db, rows, "PostgreSQL")
+        return adopted(db, rows, formats, lambda: _make_own_tables(db), options, compresses)
+
+
 @contextmanager
-def _opened(address: str, options: StoreOptions) -> Iterator[PostgresDatabase]:
+def _opened(
+    address: str, options: StoreOptions
+) -> Iterator[tuple[PostgresDatabase, CompressingSerializer]]:
+    with _raw(address, options) as db:
+        _check_saver_tables(db, address, options.access)
+        formats = Formats(db, PostgresRows(db), "PostgreSQL")
+        compresses = checked_format(formats, lambda: _make_own_tables(db), options)
+        yield db, CompressingSerializer(options.compress_above if compresses else None)
+
+
+@contextmanager
+def _raw(address: str, options: StoreOptions) -> Iterator[PostgresDatabase]:
     with closing(PostgresDatabase(address, options)) as db:
         _check_schema(db, requested_schema(address))
-        _prepare(db, address, options.access)
         yield db
 
 
@@ -121,8 +149,8 @@ def _names(search_path: str) -> list[str]:
     return [name.strip().strip('"') for name in search_path.split(",")]
 
 
-def _prepare(db: PostgresDatabase, address: str, access: Access) -> None:
-    """Make what the access allows, and refuse a database without checkpoint tables."""
+def _check_saver_tables(db: PostgresDatabase, address: str, access: Access) -> None:
+    """Refuse a database without checkpoint tables, or make them where the access allows that."""
     with db.transaction() as tx:
         holds_checkpoints = has_tables(tx, _SAVER_TABLES)
     if not holds_checkpoints and access is not Access.CREATE:
@@ -132,8 +160,6 @@ def _prepare(db: PostgresDatabase, address: str, access: Access) -> None:
         )
     if access is Access.CREATE:
         _make_saver_tables(db, address)
-    if access is not Access.READ and not db.has_own_tables():
-        _make(db, own_ddl())
 
 
 def _make_saver_tables(db: PostgresDatabase, address: str) -> None:
@@ -151,9 +177,11 @@ def _make_saver_tables(db: PostgresDatabase, address: str) -> None:
                 PostgresSaver(pool).setup()
 
 
-def _make(db: PostgresDatabase, statements: list[str]) -> None:
+def _make_own_tables(db: PostgresDatabase) -> None:
+    if db.has_own_tables():
+        return
     with _explained(), _alone(db) as tx:
-        for statement in statements:
+        for statement in own_ddl():
             tx.change(statement)
 
 

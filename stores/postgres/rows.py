@@ -8,6 +8,7 @@ from typing import cast
 
 from retention.ids import instant_of, newest_instant
 from retention.late_writes import DeadRows, Place, Skeleton
+from stores.inspection import IdCount, Inspection, type_counts
 from stores.postgres.errors import awaiting_lock
 from stores.relational.database import Database, Transaction
 from stores.relational.rows import Head
@@ -52,6 +53,18 @@ class PostgresRows:
         name = "first_head_page" if after is None else "head_page"
         rows = tx.rows(self._sql[name], after=after, below=below, above=above, limit=limit)
         return dict(cast("list[tuple[str, str]]", rows))
+
+    def holds_any(self, tx: Transaction) -> bool:
+        """Whether there is any checkpoint or write."""
+        return bool(tx.rows(self._sql["holds_any"])[0][0])
+
+    def inspect(self, tx: Transaction) -> Inspection:
+        """Count what the store holds, decoding nothing."""
+        ids = IdCount(*tx.rows(self._sql["inspect_ids"])[0])
+        rows = cast(
+            "list[tuple[str, str | None, int, int | None]]", tx.rows(self._sql["inspect_types"])
+        )
+        return Inspection(ids, type_counts(rows))
 
     def count(self, tx: Transaction) -> int:
         """Threads that hold a checkpoint."""

@@ -5,10 +5,12 @@ from typing import Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
+from stores.inspection import Inspection
 from stores.opened import Store
-from stores.options import StoreOptions
+from stores.options import Access, StoreOptions
 from stores.relational.database import Database
 from stores.relational.deleter import RelationalDeleter
+from stores.relational.formats import Formats
 from stores.relational.ledger import RelationalLedger
 from stores.relational.rows import ThreadRows
 from stores.relational.runs import RelationalRunLog
@@ -33,3 +35,45 @@ def assemble(
     runs = RelationalRunLog(db)
     deleter = RelationalDeleter(db, rows, ledger, threads, runs, options.clock)
     return Store(provider, ledger, threads, deleter, runs, make_saver, waiting_skipped)
+
+
+def checked_format(
+    formats: Formats, make_tables: Callable[[], None], options: StoreOptions
+) -> bool:
+    """Check a store's format, and record it on the first use of an empty store.
+
+    Nothing is made where the store is refused, or only read.
+
+    Returns:
+        Whether the store allows compressed values.
+
+    Raises:
+        CheckpointStoreFormatError: The store is of another format, or holds checkpoints of none.
+    """
+    found = formats.check()
+    if options.access is Access.READ:
+        return found is not None and found.compresses
+    make_tables()
+    if found is None:
+        found = formats.record(options.clock(), compresses=True)
+    return found.compresses
+
+
+def adopted(
+    db: Database,
+    rows: ThreadRows,
+    formats: Formats,
+    make_tables: Callable[[], None],
+    options: StoreOptions,
+    compresses: bool | None,
+) -> Inspection:
+    """Inspect a store and, with ``compresses`` given, take it over with that setting.
+
+    Nothing is made or recorded where a value of it could not be read back.
+    """
+    with db.reading() as tx:
+        inspection = rows.inspect(tx)
+    if compresses is not None and not inspection.unreadable:
+        make_tables()
+        formats.adopt(options.clock(), compresses=compresses)
+    return inspection

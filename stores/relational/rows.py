@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Protocol
 
 from retention.late_writes import DeadRows, Skeleton
+from stores.inspection import Inspection
 from stores.relational.database import Transaction
 
 #: A thread's newest checkpoint id over all namespaces, and its instant where that can be told.
@@ -30,6 +31,12 @@ class ThreadRows(Protocol):
         self, tx: Transaction, bounds: tuple[str, str], after: str | None, limit: int
     ) -> dict[str, str]:
         """Threads by id whose head is below or above these bounds, each with it."""
+
+    def holds_any(self, tx: Transaction) -> bool:
+        """Whether there is any checkpoint or write."""
+
+    def inspect(self, tx: Transaction) -> Inspection:
+        """Count what the store holds, decoding nothing."""
 
     def count(self, tx: Transaction) -> int:
         """Threads that hold a checkpoint."""

@@ -3,7 +3,13 @@
 from stores.relational.statements import load
 
 #: Their names, for a check whether they exist.
-OWN_TABLES = ("retention_batches", "retention_runs", "retention_threads", "retention_totals")
+OWN_TABLES = (
+    "retention_batches",
+    "retention_format",
+    "retention_runs",
+    "retention_threads",
+    "retention_totals",
+)
 
 
 def statements(instant: str) -> list[str]:

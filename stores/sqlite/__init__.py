@@ -1,5 +1,5 @@
 """Checkpoints in a SQLite file, in the official saver's tables."""
 
-from stores.sqlite.opening import aopen_store, ddl, init, open_store
+from stores.sqlite.opening import adopt, aopen_store, ddl, init, open_store
 
-__all__ = ["aopen_store", "ddl", "init", "open_store"]
+__all__ = ["adopt", "aopen_store", "ddl", "init", "open_store"]

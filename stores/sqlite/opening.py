@@ -13,11 +13,14 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 
 from retention.errors import ConfigurationError, StoreError
 from stores.address import sqlite_path
+from stores.inspection import Inspection
 from stores.opened import Store
 from stores.options import Access, StoreOptions
-from stores.relational.assembly import assemble
+from stores.relational.assembly import adopted, assemble, checked_format
+from stores.relational.formats import Formats
 from stores.relational.schema import statements
 from stores.relational.sqlite_database import SqliteDatabase, translated
+from stores.serializer import CompressingSerializer
 from stores.sqlite.rows import SqliteRows
 from stores.sqlite.saver import AsyncRetentionSqliteSaver, RetentionSqliteSaver
 
@@ -37,10 +40,11 @@ def open_store(address: str, options: StoreOptions) -> Iterator[Store]:
     """
     path = _checked(address, options.access)
     with ExitStack() as stack:
-        db = stack.enter_context(_opened(path, options))
+        db, serde = stack.enter_context(_opened(path, options))
 
         def make_saver() -> RetentionSqliteSaver:
-            return RetentionSqliteSaver(stack.enter_context(_connected(path, options)))
+            connection = stack.enter_context(_connected(path, options))
+            return RetentionSqliteSaver(connection, serde=serde)
 
         yield assemble("sqlite", db, SqliteRows(db), options, make_saver)
 
@@ -50,13 +54,13 @@ async def aopen_store(address: str, options: StoreOptions) -> AsyncIterator[Stor
     """Open a store whose saver is the async one; its other ports work in threads."""
     path = _checked(address, options.access)
     opened = _opened(path, options)
-    db = await asyncio.to_thread(opened.__enter__)
+    db, serde = await asyncio.to_thread(opened.__enter__)
     try:
         uri, timeout = _uri(path, options.access), options.lock_timeout.total_seconds()
         async with aiosqlite.connect(uri, uri=True, timeout=timeout) as connection:
             if options.access is Access.READ:
                 await connection.execute(_READ_ONLY)
-            saver = AsyncRetentionSqliteSaver(connection)
+            saver = AsyncRetentionSqliteSaver(connection, serde=serde)
             yield assemble("sqlite", db, SqliteRows(db), options, lambda: saver)
     finally:
         await asyncio.to_thread(opened.__exit__, None, None, None)
@@ -86,13 +90,37 @@ def _saver_ddl() -> list[str]:
     return ["PRAGMA journal_mode = WAL", *tables]
 
 
+def adopt(address: str, options: StoreOptions, compresses: bool | None) -> Inspection:
+    """Inspect a store, and with ``compresses`` given take it over.
+
+    Raises:
+        ConfigurationError: The path names no checkpoint store.
+        StoreError: The file cannot be read or written.
+    """
+    path = _checked(address, options.access)
+    with _raw(path, options) as db:
+        _check_saver_tables(db, path, options.access)
+        rows = SqliteRows(db)
+        formats = Formats(db, rows, str(path))
+        return adopted(db, rows, formats, lambda: _make_own_tables(db), options, compresses)
+
+
 @contextmanager
-def _opened(path: Path, options: StoreOptions) -> Iterator[SqliteDatabase]:
+def _opened(
+    path: Path, options: StoreOptions
+) -> Iterator[tuple[SqliteDatabase, CompressingSerializer]]:
+    with _raw(path, options) as db:
+        _check_saver_tables(db, path, options.access)
+        formats = Formats(db, SqliteRows(db), str(path))
+        compresses = checked_format(formats, lambda: _make_own_tables(db), options)
+        yield db, CompressingSerializer(options.compress_above if compresses else None)
+
+
+@contextmanager
+def _raw(path: Path, options: StoreOptions) -> Iterator[SqliteDatabase]:
     with _connected(path, options) as connection:
         connection.isolation_level = None
-        db = SqliteDatabase(connection, str(path))
-        _prepare(db, path, options.access)
-        yield db
+        yield SqliteDatabase(connection, str(path))
 
 
 @contextmanager
@@ -106,8 +134,8 @@ def _connected(path: Path, options: StoreOptions) -> Iterator[sqlite3.Connection
         yield connection
 
 
-def _prepare(db: SqliteDatabase, path: Path, access: Access) -> None:
-    """Make what the access allows, and refuse a file that is no checkpoint store."""
+def _check_saver_tables(db: SqliteDatabase, path: Path, access: Access) -> None:
+    """Refuse a file that is no checkpoint store, or make it one where the access allows that."""
     with db.reading() as tx:
         found = tx.rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'checkpoints'")
     if not found and access is not Access.CREATE:
@@ -117,7 +145,10 @@ def _prepare(db: SqliteDatabase, path: Path, access: Access) -> None:
         )
     if not found:
         _make_saver_tables(db)
-    if access is not Access.READ and not db.has_own_tables():
+
+
+def _make_own_tables(db: SqliteDatabase) -> None:
+    if not db.has_own_tables():
         with db.transaction() as tx:
             for statement in statements("TEXT"):
                 tx.change(statement)

@@ -2,9 +2,11 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 from retention.ids import instant_of
 from retention.late_writes import DeadRows, Skeleton
+from stores.inspection import IdCount, Inspection, type_counts
 from stores.relational.database import Database, Transaction
 from stores.relational.rows import Head
 
@@ -48,6 +50,18 @@ class SqliteRows:
         name = "first_head_page" if after is None else "head_page"
         params = {"after": after, "below": below, "above": above, "limit": limit}
         return dict(tx.rows(self._sql[name], **params))
+
+    def holds_any(self, tx: Transaction) -> bool:
+        """Whether there is any checkpoint or write."""
+        return bool(tx.rows(self._sql["holds_any"])[0][0])
+
+    def inspect(self, tx: Transaction) -> Inspection:
+        """Count what the store holds, decoding nothing."""
+        ids = IdCount(*tx.rows(self._sql["inspect_ids"])[0])
+        rows = cast(
+            "list[tuple[str, str | None, int, int | None]]", tx.rows(self._sql["inspect_types"])
+        )
+        return Inspection(ids, type_counts(rows))
 
     def count(self, tx: Transaction) -> int:
         """Threads that hold a checkpoint."""

@@ -56,6 +56,31 @@ WHERE thread_id > :after GROUP BY thread_id
 HAVING max(checkpoint_id) < :below OR max(checkpoint_id) > :above
 ORDER BY thread_id LIMIT :limit;
 
+-- name: holds_any
+SELECT EXISTS (SELECT 1 FROM checkpoints) OR EXISTS (SELECT 1 FROM checkpoint_writes);
+
+-- name: inspect_ids
+-- Reads every row once; sizes come from the rows' headers.
+SELECT
+    count(*),
+    count(DISTINCT thread_id),
+    coalesce(sum(pg_column_size(checkpoint) + pg_column_size(metadata)), 0)::bigint,
+    min(checkpoint_id) FILTER (WHERE datable),
+    max(checkpoint_id) FILTER (WHERE datable),
+    count(*) FILTER (WHERE NOT datable)
+FROM (
+    SELECT *, checkpoint_id ~ '^[0-9a-f]{8}-[0-9a-f]{4}-6[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$' AS datable
+    FROM checkpoints
+) AS c;
+
+-- name: inspect_types
+SELECT 'checkpoint_blobs', type, count(*), sum(octet_length(blob))::bigint
+FROM checkpoint_blobs GROUP BY type
+UNION ALL
+SELECT 'checkpoint_writes', type, count(*), sum(octet_length(blob))::bigint
+FROM checkpoint_writes GROUP BY type
+ORDER BY 1, 2;
+
 -- name: count
 SELECT count(*) FROM (SELECT 1 FROM checkpoints GROUP BY thread_id) AS threads;
 

@@ -80,6 +80,15 @@ CREATE INDEX IF NOT EXISTS retention_batches_open
 CREATE INDEX IF NOT EXISTS retention_batches_tombstones
     ON retention_batches (late_checks, done_at) WHERE deleted > 0 AND late_checks < 2;
 
+-- name: format
+-- One row: the generation of the store's format. Text, so that garbage can be told from a number.
+CREATE TABLE IF NOT EXISTS retention_format (
+    slot INTEGER NOT NULL PRIMARY KEY CHECK (slot = 1),
+    generation TEXT NOT NULL,
+    compression TEXT NOT NULL,
+    recorded_at {instant} NOT NULL
+);
+
 -- name: totals
 CREATE TABLE IF NOT EXISTS retention_totals (
     series TEXT NOT NULL PRIMARY KEY,

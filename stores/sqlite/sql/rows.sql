@@ -22,6 +22,25 @@ WHERE thread_id > :after GROUP BY thread_id
 HAVING max(checkpoint_id) < :below OR max(checkpoint_id) > :above
 ORDER BY thread_id LIMIT :limit;
 
+-- name: holds_any
+SELECT EXISTS (SELECT 1 FROM checkpoints) OR EXISTS (SELECT 1 FROM writes);
+
+-- name: inspect_ids
+SELECT
+    count(*),
+    count(DISTINCT thread_id),
+    coalesce(sum(length(metadata)), 0),
+    min(CASE WHEN checkpoint_id GLOB {shape} THEN checkpoint_id END),
+    max(CASE WHEN checkpoint_id GLOB {shape} THEN checkpoint_id END),
+    coalesce(sum(checkpoint_id NOT GLOB {shape}), 0)
+FROM checkpoints;
+
+-- name: inspect_types
+SELECT 'checkpoints', type, count(*), sum(length(checkpoint)) FROM checkpoints GROUP BY type
+UNION ALL
+SELECT 'writes', type, count(*), sum(length(value)) FROM writes GROUP BY type
+ORDER BY 1, 2;
+
 -- name: count
 SELECT count(DISTINCT thread_id) FROM checkpoints;
 

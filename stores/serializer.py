@@ -1,0 +1,72 @@
+"""The library's msgpack, with large values compressed by Zstandard."""
+
+from typing import Any
+
+import zstandard
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+
+from retention.errors import CheckpointSerializationError
+
+#: What the type of a compressed value begins with; the type of its content follows. Not a plus sign:
+#: the library's encrypting serializer puts one before the name of its cipher.
+COMPRESSED = "zstd:"
+
+#: No value read back is larger: PostgreSQL keeps none above this.
+LARGEST_BYTES = 1 << 30
+
+
+class CompressingSerializer(JsonPlusSerializer):
+    """Compresses a value whose encoding is above a threshold, where that makes it smaller.
+
+    Compressed and plain values read back alike, whatever the threshold is by then.
+    """
+
+    def __init__(self, compress_above: int | None, **options: Any) -> None:
+        """Compress encodings longer than this many bytes; None compresses nothing.
+
+        ``options`` are the library's own.
+        """
+        super().__init__(**options)
+        self.compress_above = compress_above
+
+    def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
+        """Encode a value: its type, and its bytes."""
+        kind, encoded = super().dumps_typed(obj)
+        if self.compress_above is None or len(encoded) <= self.compress_above:
+            return kind, encoded
+        compressed = zstandard.compress(encoded)
+        return (
+            (COMPRESSED + kind, compressed) if len(compressed) < len(encoded) else (kind, encoded)
+        )
+
+    def loads_typed(self, data: tuple[str, bytes]) -> Any:
+        """Read a value back.
+
+        Raises:
+            CheckpointSerializationError: The compressed bytes are damaged, or claim to be larger
+                than any stored value can be.
+        """
+        kind, encoded = data
+        if kind.startswith(COMPRESSED):
+            return super().loads_typed((kind.removeprefix(COMPRESSED), _decompressed(encoded)))
+        return super().loads_typed(data)
+
+
+def readable_types() -> frozenset[str]:
+    """The types of stored values that can be read back, compressed ones included."""
+    plain = ("null", "bytes", "bytearray", "json", "msgpack", "empty")
+    return frozenset([*plain, *(COMPRESSED + kind for kind in plain)])
+
+
+def _decompressed(encoded: bytes) -> bytes:
+    """The content of a frame. Its stated size is held against the limit before any is made."""
+    try:
+        size = zstandard.frame_content_size(encoded)
+        if not 0 <= size <= LARGEST_BYTES:
+            raise CheckpointSerializationError(
+                f"a compressed value states a size of {size} bytes; at most {LARGEST_BYTES} are read"
+            )
+        content = zstandard.ZstdDecompressor().decompress(encoded, max_output_size=size)
+    except zstandard.ZstdError as error:
+        raise CheckpointSerializationError(f"a compressed value is damaged: {error}") from error
+    return content
