@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from retention.ids import instant_of
 from stores.serializer import readable_types
@@ -65,6 +66,6 @@ class Inspection:
         return tuple(count for count in self.types if count.type not in readable)
 
 
-def type_counts(rows: Iterable[tuple[str, str | None, int, int | None]]) -> tuple[TypeCount, ...]:
+def type_counts(rows: Iterable[tuple[Any, ...]]) -> tuple[TypeCount, ...]:
     """Counts from rows of (table, type, rows, bytes)."""
     return tuple(TypeCount(t, kind or NO_TYPE, n, size or 0) for t, kind, n, size in rows)

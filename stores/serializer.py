@@ -7,12 +7,13 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from retention.errors import CheckpointSerializationError
 
-#: What the type of a compressed value begins with; the type of its content follows. Not a plus sign:
-#: the library's encrypting serializer puts one before the name of its cipher.
+#: What the type of a compressed value begins with; the type of its content follows. It holds no
+#: plus sign: the library's encrypting serializer puts one before the name of its cipher.
 COMPRESSED = "zstd:"
 
-#: No value read back is larger: PostgreSQL keeps none above this.
-LARGEST_BYTES = 1 << 30
+#: The largest value that is compressed, or read from a compressed one: whoever can write a few
+#: bytes into a store must not be able to fill the memory of those who read it.
+LARGEST_BYTES = 1 << 28
 
 
 class CompressingSerializer(JsonPlusSerializer):
@@ -32,7 +33,7 @@ class CompressingSerializer(JsonPlusSerializer):
     def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
         """Encode a value: its type, and its bytes."""
         kind, encoded = super().dumps_typed(obj)
-        if self.compress_above is None or len(encoded) <= self.compress_above:
+        if self.compress_above is None or not self.compress_above < len(encoded) <= LARGEST_BYTES:
             return kind, encoded
         compressed = zstandard.compress(encoded)
         return (
@@ -64,7 +65,7 @@ def _decompressed(encoded: bytes) -> bytes:
         size = zstandard.frame_content_size(encoded)
         if not 0 <= size <= LARGEST_BYTES:
             raise CheckpointSerializationError(
-                f"a compressed value states a size of {size} bytes; at most {LARGEST_BYTES} are read"
+                f"a compressed value states {size} bytes; at most {LARGEST_BYTES} are read"
             )
         content = zstandard.ZstdDecompressor().decompress(encoded, max_output_size=size)
     except zstandard.ZstdError as error:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import cast
 
 from retention.ids import instant_of
 from retention.late_writes import DeadRows, Skeleton
@@ -58,10 +57,7 @@ class SqliteRows:
     def inspect(self, tx: Transaction) -> Inspection:
         """Count what the store holds, decoding nothing."""
         ids = IdCount(*tx.rows(self._sql["inspect_ids"])[0])
-        rows = cast(
-            "list[tuple[str, str | None, int, int | None]]", tx.rows(self._sql["inspect_types"])
-        )
-        return Inspection(ids, type_counts(rows))
+        return Inspection(ids, type_counts(tx.rows(self._sql["inspect_types"])))
 
     def count(self, tx: Transaction) -> int:
         """Threads that hold a checkpoint."""
