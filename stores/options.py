@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 
@@ -82,6 +82,10 @@ class StoreOptions:
     clock: Clock = now
     statement_timeout: timedelta = timedelta(seconds=60)
     lock_timeout: timedelta = timedelta(seconds=5)
+
+    def patient(self, statement_timeout: timedelta) -> "StoreOptions":
+        """The same, with another time for each statement."""
+        return replace(self, statement_timeout=statement_timeout)
 
 
 def _minutes(variables: Mapping[str, str], name: str, default: int) -> int:

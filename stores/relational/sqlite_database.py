@@ -4,9 +4,10 @@ import json
 import re
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 
@@ -19,32 +20,63 @@ from stores.relational.statements import load
 _PASSING = re.compile(r"locked|busy|disk I/O error|disk is full", re.IGNORECASE)
 
 
+#: Steps of SQLite's machine between two looks at the clock: some milliseconds.
+_STEPS_BETWEEN_LOOKS = 100_000
+
+
+class _Stopwatch:
+    """Ends a statement that runs for too long: SQLite has no timeout of its own."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._end = time.monotonic() + seconds
+
+    def start(self) -> None:
+        """A statement begins."""
+        self._end = time.monotonic() + self._seconds
+
+    def is_over(self) -> bool:
+        """Whether the statement under way has used its time up."""
+        return time.monotonic() > self._end
+
+
 class SqliteTransaction:
     """A transaction on one connection. Instants are kept as text that sorts by time."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        """Run statements on this connection."""
+    def __init__(self, connection: sqlite3.Connection, stopwatch: "_Stopwatch") -> None:
+        """Run statements on this connection, each within its time."""
         self._connection = connection
+        self._stopwatch = stopwatch
 
     def rows(self, statement: str, **params: Any) -> list[Row]:
         """Run a statement and read all its rows."""
+        self._stopwatch.start()
         return self._connection.execute(statement, _bound(params)).fetchall()
 
     def change(self, statement: str, **params: Any) -> int:
         """Run a statement and say how many rows it changed."""
+        self._stopwatch.start()
         return self._connection.execute(statement, _bound(params)).rowcount
 
     def change_many(self, statement: str, params: Sequence[Mapping[str, Any]]) -> None:
         """Run a statement once for each of these parameters."""
+        self._stopwatch.start()
         self._connection.executemany(statement, [_bound(p) for p in params])
 
 
 class SqliteDatabase:
     """One connection, used by one thread at a time."""
 
-    def __init__(self, connection: sqlite3.Connection, where: str) -> None:
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        where: str,
+        statement_timeout: timedelta = timedelta(seconds=60),
+    ) -> None:
         """Take over a connection opened in autocommit mode; ``where`` names it in errors."""
         self.connection = connection
+        self._stopwatch = _Stopwatch(statement_timeout.total_seconds())
+        connection.set_progress_handler(self._stopwatch.is_over, _STEPS_BETWEEN_LOOKS)
         self.lock = threading.RLock()
         self._where = where
         self._own_tables = False
@@ -69,6 +101,7 @@ class SqliteDatabase:
         """Whether the ledger and the run log exist; once they do, they stay."""
         if not self._own_tables:
             with translated(self._where), self.lock:
+                self._stopwatch.start()
                 names = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN "
                 marks = ", ".join("?" * len(OWN_TABLES))
                 found = self.connection.execute(f"{names}({marks})", OWN_TABLES).fetchone()
@@ -87,9 +120,10 @@ class SqliteDatabase:
     @contextmanager
     def _begun(self, begin: str) -> Iterator[SqliteTransaction]:
         with translated(self._where), self.lock:
+            self._stopwatch.start()
             self.connection.execute(begin)
             try:
-                yield SqliteTransaction(self.connection)
+                yield SqliteTransaction(self.connection, self._stopwatch)
                 self.connection.execute("COMMIT")
             except BaseException:
                 # SQLite rolls back by itself on some errors: a second time would be one more.

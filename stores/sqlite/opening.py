@@ -120,7 +120,7 @@ def _opened(
 def _raw(path: Path, options: StoreOptions) -> Iterator[SqliteDatabase]:
     with _connected(path, options) as connection:
         connection.isolation_level = None
-        yield SqliteDatabase(connection, str(path))
+        yield SqliteDatabase(connection, str(path), options.statement_timeout)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from stores.opening import store_ddl
 from worker.cli.exit_status import ExitStatus
 from worker.cli.invocation import Invocation, common_options, pass_invocation
 from worker.cli.printing import print_json, print_line
+from worker.cli.store_adopt import adopt
 from worker.settings import redact
 from worker.wiring import store_options
 
@@ -36,6 +37,9 @@ def init(invocation: Invocation, print_sql: bool) -> ExitStatus:
     else:
         print_line(f"{settings.provider} store is ready: {address}")
     return ExitStatus.DONE
+
+
+store.add_command(adopt)
 
 
 def _print_sql(invocation: Invocation, statements: list[str]) -> None:

@@ -47,6 +47,7 @@ def run_demo(tell: Tell) -> Outcome:
         folder = Path(name)
         store = folder / "checkpoints.db"
         tell("writing threads of a real graph through LangGraph's own SqliteSaver")
+        tell("and taking that store over, as `retention store adopt --yes` does")
         write_threads(store)
         before = count_checkpoints(store)
         pool = DemoPool(folder, store, tell)

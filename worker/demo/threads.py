@@ -12,7 +12,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 
 from retention import ThreadRetention
 from retention.policy import RetentionPolicy
-from stores import StoreOptions, open_store
+from stores import StoreOptions, adopt_store, open_store
 from stores.options import now
 from worker.demo.clock import past
 from worker.demo.graph import build, config_of, run
@@ -121,6 +121,8 @@ def write_threads(path: Path) -> None:
                 continue
             with past(thread.idle):
                 run(graph, thread.thread_id, needs_approval=thread.is_parked)
+    # A store that stock savers wrote is taken over once, as `retention store adopt --yes` does.
+    adopt_store(str(path), settings=_options(timedelta()), compresses=False)
     for thread in THREADS:
         _tell_ledger(path, thread)
 
