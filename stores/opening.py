@@ -13,7 +13,7 @@ from retention.policy import ThreadRetention
 from stores.address import SCHEMES, Provider, address_fault, provider_of
 from stores.inspection import Inspection
 from stores.opened import Store
-from stores.options import StoreOptions
+from stores.options import Access, StoreOptions
 
 
 @contextmanager
@@ -97,15 +97,18 @@ def adopt_store(
 
     Args:
         address: The store's address; the store must be there.
-        settings: How to open it; with ``Access.READ`` nothing can be recorded.
+        settings: How to open it; what may be done to it depends on ``compresses`` alone.
         compresses: Whether large values may be stored compressed from now on, which stock savers
             cannot read; None only looks. A store with unreadable values is not taken over.
 
     Raises:
-        ConfigurationError: The address names no checkpoint store.
+        CheckpointStoreFormatError: The store is of another format already.
+        ConfigurationError: The address names no checkpoint store, or a right is missing.
         StoreUnavailableError: The store cannot be reached.
     """
-    inspection: Inspection = _module(address).adopt(address, _options(None, settings), compresses)
+    access = Access.READ if compresses is None else Access.WRITE
+    options = replace(_options(None, settings), access=access)
+    inspection: Inspection = _module(address).adopt(address, options, compresses)
     return inspection
 
 

@@ -35,22 +35,28 @@ class CompressingSerializer(JsonPlusSerializer):
         kind, encoded = super().dumps_typed(obj)
         if self.compress_above is None or not self.compress_above < len(encoded) <= LARGEST_BYTES:
             return kind, encoded
-        compressed = zstandard.compress(encoded)
-        return (
-            (COMPRESSED + kind, compressed) if len(compressed) < len(encoded) else (kind, encoded)
-        )
+        # With a checksum: a value that rotted must not be read back as another.
+        compressed = zstandard.ZstdCompressor(write_checksum=True).compress(encoded)
+        if len(compressed) >= len(encoded):
+            return kind, encoded
+        return COMPRESSED + kind, compressed
 
     def loads_typed(self, data: tuple[str, bytes]) -> Any:
         """Read a value back.
 
         Raises:
-            CheckpointSerializationError: The compressed bytes are damaged, or claim to be larger
-                than any stored value can be.
+            CheckpointSerializationError: The bytes are damaged, of a type that cannot be read, or
+                claim to hold more than any stored value can.
         """
         kind, encoded = data
         if kind.startswith(COMPRESSED):
-            return super().loads_typed((kind.removeprefix(COMPRESSED), _decompressed(encoded)))
-        return super().loads_typed(data)
+            kind, encoded = kind.removeprefix(COMPRESSED), _decompressed(encoded)
+        try:
+            return super().loads_typed((kind, encoded))
+        except (ValueError, NotImplementedError) as error:
+            raise CheckpointSerializationError(
+                f"a value of type {kind[:40]!r} cannot be read back: {error}"
+            ) from error
 
 
 def readable_types() -> frozenset[str]:
@@ -64,10 +70,10 @@ def _decompressed(encoded: bytes) -> bytes:
     try:
         size = zstandard.frame_content_size(encoded)
         if not 0 <= size <= LARGEST_BYTES:
+            stated = "no size" if size < 0 else f"a size of {size} bytes"
             raise CheckpointSerializationError(
-                f"a compressed value states {size} bytes; at most {LARGEST_BYTES} are read"
+                f"a compressed value states {stated}; at most {LARGEST_BYTES} bytes are read"
             )
-        content = zstandard.ZstdDecompressor().decompress(encoded, max_output_size=size)
+        return zstandard.ZstdDecompressor().decompress(encoded, allow_extra_data=False)
     except zstandard.ZstdError as error:
         raise CheckpointSerializationError(f"a compressed value is damaged: {error}") from error
-    return content

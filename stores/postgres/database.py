@@ -78,10 +78,13 @@ class PostgresDatabase:
 
     def has_own_tables(self) -> bool:
         """Whether the ledger and the run log exist; once they do, they stay."""
-        if not self._own_tables:
-            with self.transaction() as tx:
-                self._own_tables = has_tables(tx, OWN_TABLES)
+        self._own_tables = self._own_tables or self.has_tables(OWN_TABLES)
         return self._own_tables
+
+    def has_tables(self, names: Sequence[str]) -> bool:
+        """Whether all these tables are in the schema in force."""
+        with self.transaction() as tx:
+            return has_tables(tx, names)
 
     def instant(self, value: Any) -> datetime | None:
         """An instant as psycopg returns it, in UTC."""

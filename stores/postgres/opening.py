@@ -104,7 +104,7 @@ def adopt(address: str, options: StoreOptions, compresses: bool | None) -> Inspe
         StoreUnavailableError: The server cannot be reached.
     """
     with _raw(address, options) as db:
-        _check_saver_tables(db, address, options.access)
+        _check_saver_tables(db, options.access)
         rows = PostgresRows(db)
         formats = Formats(db, rows, "PostgreSQL")
         return adopted(db, rows, formats, lambda: _make_own_tables(db), options, compresses)
@@ -115,9 +115,9 @@ def _opened(
     address: str, options: StoreOptions
 ) -> Iterator[tuple[PostgresDatabase, CompressingSerializer]]:
     with _raw(address, options) as db:
-        _check_saver_tables(db, address, options.access)
+        _check_saver_tables(db, options.access)
         formats = Formats(db, PostgresRows(db), "PostgreSQL")
-        compresses = checked_format(formats, lambda: _make_own_tables(db), options)
+        compresses = checked_format(formats, lambda: _complete(db, address, options), options)
         yield db, CompressingSerializer(options.compress_above if compresses else None)
 
 
@@ -149,26 +149,31 @@ def _names(search_path: str) -> list[str]:
     return [name.strip().strip('"') for name in search_path.split(",")]
 
 
-def _check_saver_tables(db: PostgresDatabase, address: str, access: Access) -> None:
+def _check_saver_tables(db: PostgresDatabase, access: Access) -> None:
     """Refuse a database without checkpoint tables, or make them where the access allows that."""
-    with db.transaction() as tx:
-        holds_checkpoints = has_tables(tx, _SAVER_TABLES)
-    if not holds_checkpoints and access is not Access.CREATE:
+    if db.has_tables(_SAVER_TABLES):
+        return
+    if access is not Access.CREATE:
         raise ConfigurationError(
             "PostgreSQL: the checkpoint tables are missing in the schema in force; "
             "`retention store init` makes them"
         )
-    if access is Access.CREATE:
-        _make_saver_tables(db, address)
-
-
-def _make_saver_tables(db: PostgresDatabase, address: str) -> None:
-    """Make the official tables in one transaction, or bring older ones up to date."""
     with _explained(), _alone(db) as tx:
         if not has_tables(tx, _SAVER_TABLES):
             for statement in saver_ddl():
                 tx.change(statement)
-            return
+
+
+def _complete(db: PostgresDatabase, address: str, options: StoreOptions) -> None:
+    """Make what is missing in a store whose format is known to be ours, or that is empty."""
+    if options.access is Access.CREATE:
+        _migrate_saver_tables(db, address)
+    _make_own_tables(db)
+
+
+def _migrate_saver_tables(db: PostgresDatabase, address: str) -> None:
+    """Bring the tables of an older official saver up to date."""
+    with _explained(), _alone(db) as tx:
         version = tx.rows("SELECT max(v) FROM checkpoint_migrations")[0][0]
         if version is None or version < len(MIGRATIONS) - 1:
             # On a connection of its own: indexes of tables in use are built CONCURRENTLY, which

@@ -60,6 +60,7 @@ class PostgresRows:
 
     def inspect(self, tx: Transaction) -> Inspection:
         """Count what the store holds, decoding nothing."""
+        tx.rows(self._sql["in_table_order"])
         ids = IdCount(*tx.rows(self._sql["inspect_ids"])[0])
         return Inspection(ids, type_counts(tx.rows(self._sql["inspect_types"])))
 

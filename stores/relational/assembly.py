@@ -70,7 +70,11 @@ def adopted(
     """Inspect a store and, with ``compresses`` given, take it over with that setting.
 
     Nothing is made or recorded where a value of it could not be read back.
+
+    Raises:
+        CheckpointStoreFormatError: It is of another format already.
     """
+    formats.recorded()
     with db.reading() as tx:
         inspection = rows.inspect(tx)
     if compresses is not None and not inspection.unreadable:

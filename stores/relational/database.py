@@ -33,6 +33,9 @@ class Database(Protocol):
     def sql(self, package: str, filename: str) -> Mapping[str, str]:
         """Statements of a file, in this database's words."""
 
+    def has_tables(self, names: Sequence[str]) -> bool:
+        """Whether all these tables exist."""
+
     def has_own_tables(self) -> bool:
         """Whether the ledger and the run log exist; once they do, they stay."""
 

@@ -35,30 +35,26 @@ class Formats:
             CheckpointStoreFormatError: It has another generation, garbage in its place, or none
                 while it holds checkpoints.
         """
-        # In this order: a store whose format is recorded meanwhile may hold checkpoints by then.
-        with self._db.reading() as tx:
-            holds = self._rows.holds_any(tx)
-        found = self._read()
-        if found is None and holds:
+        found = self.recorded()
+        if found is not None or not self._holds_any():
+            return found
+        # Another process may have recorded it meanwhile, and written checkpoints.
+        found = self.recorded()
+        if found is None:
             raise CheckpointStoreFormatError(
                 f"{self._where}: the store holds checkpoints and no record of their format; "
                 "`retention store adopt` looks at them and takes the store over"
             )
         return found
 
-    def record(self, now: datetime, *, compresses: bool) -> StoreFormat:
-        """Record the format of a store that has none; the one recorded first stays."""
-        with self._db.transaction() as tx:
-            self._write(tx, "record", now, compresses=compresses)
-        return self.check() or StoreFormat(compresses)
+    def recorded(self) -> StoreFormat | None:
+        """The format that was recorded, if any.
 
-    def adopt(self, now: datetime, *, compresses: bool) -> None:
-        """Record the format of a store of any, in place of what was recorded."""
-        with self._db.transaction() as tx:
-            self._write(tx, "adopt", now, compresses=compresses)
-
-    def _read(self) -> StoreFormat | None:
-        if not self._db.has_own_tables():
+        Raises:
+            CheckpointStoreFormatError: It is another generation, or garbage.
+        """
+        # This table alone: whatever else another generation keeps, its record must be found.
+        if not self._db.has_tables(["retention_format"]):
             return None
         with self._db.reading() as tx:
             rows = tx.rows(self._sql["read"])
@@ -72,6 +68,21 @@ class Formats:
                 f"{GENERATION} only: reset the checkpoint store before starting this version"
             )
         return StoreFormat(compression == "on")
+
+    def record(self, now: datetime, *, compresses: bool) -> StoreFormat:
+        """Record the format of a store that has none; the one recorded first stays."""
+        with self._db.transaction() as tx:
+            self._write(tx, "record", now, compresses=compresses)
+        return self.check() or StoreFormat(compresses)
+
+    def adopt(self, now: datetime, *, compresses: bool) -> None:
+        """Record the format of a store that has none, or change whether it compresses."""
+        with self._db.transaction() as tx:
+            self._write(tx, "adopt", now, compresses=compresses)
+
+    def _holds_any(self) -> bool:
+        with self._db.reading() as tx:
+            return self._rows.holds_any(tx)
 
     def _write(self, tx: Transaction, name: str, now: datetime, *, compresses: bool) -> None:
         compression = "on" if compresses else "off"

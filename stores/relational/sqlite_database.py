@@ -19,7 +19,6 @@ from stores.relational.statements import load
 #: Words of SQLite's own messages that another try may not meet again.
 _PASSING = re.compile(r"locked|busy|disk I/O error|disk is full", re.IGNORECASE)
 
-
 #: Steps of SQLite's machine between two looks at the clock: some milliseconds.
 _STEPS_BETWEEN_LOOKS = 100_000
 
@@ -43,7 +42,7 @@ class _Stopwatch:
 class SqliteTransaction:
     """A transaction on one connection. Instants are kept as text that sorts by time."""
 
-    def __init__(self, connection: sqlite3.Connection, stopwatch: "_Stopwatch") -> None:
+    def __init__(self, connection: sqlite3.Connection, stopwatch: _Stopwatch) -> None:
         """Run statements on this connection, each within its time."""
         self._connection = connection
         self._stopwatch = stopwatch
@@ -99,14 +98,19 @@ class SqliteDatabase:
 
     def has_own_tables(self) -> bool:
         """Whether the ledger and the run log exist; once they do, they stay."""
-        if not self._own_tables:
-            with translated(self._where), self.lock:
-                self._stopwatch.start()
-                names = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN "
-                marks = ", ".join("?" * len(OWN_TABLES))
-                found = self.connection.execute(f"{names}({marks})", OWN_TABLES).fetchone()
-            self._own_tables = found[0] == len(OWN_TABLES)
+        self._own_tables = self._own_tables or self.has_tables(OWN_TABLES)
         return self._own_tables
+
+    def has_tables(self, names: Sequence[str]) -> bool:
+        """Whether all these tables exist."""
+        with translated(self._where), self.lock:
+            self._stopwatch.start()
+            found = self.connection.execute(
+                "SELECT count(*) FROM sqlite_master WHERE type = 'table'"
+                " AND name IN (SELECT value FROM json_each(?))",
+                (json.dumps(list(names)),),
+            ).fetchone()
+        return bool(found[0] == len(names))
 
     def instant(self, value: Any) -> datetime | None:
         """An instant as kept here, in UTC."""
@@ -139,13 +143,15 @@ def translated(where: str) -> Iterator[None]:
     Raises:
         StoreUnavailableError: The file is locked or its disk does not answer now.
         ConfigurationError: The file is no database.
-        StoreError: Anything else SQLite refuses.
+        StoreError: Anything else SQLite refuses; a statement that ran out of time included.
     """
     try:
         yield
     except sqlite3.Error as error:
         if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB:
             raise ConfigurationError(f"{where}: {error}") from error
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:
+            raise StoreError(f"{where}: a statement ran out of its time") from error
         kind = StoreUnavailableError if _PASSING.search(str(error)) else StoreError
         raise kind(f"{where}: {error}") from error
 

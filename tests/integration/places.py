@@ -15,7 +15,8 @@ from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-from stores import Store, StoreOptions, aopen_saver, open_saver, open_store
+from stores import Store, StoreOptions, adopt_store, aopen_saver, open_saver, open_store
+from stores.inspection import Inspection
 
 #: The tables that hold rows of a thread; the run log is apart.
 TABLES = {
@@ -38,11 +39,24 @@ class Place:
 
     @contextmanager
     def saver(self, who: str) -> Iterator[BaseCheckpointSaver[Any]]:
-        """A sync saver: ``stock`` or ``ours``."""
-        if who == "ours":
-            with open_saver(self.address) as saver:
-                yield saver
-        elif self.provider == "sqlite":
+        """A sync saver: ``stock``, whose store an operator has adopted, or ``ours``."""
+        with open_saver(self.address) if who == "ours" else self.stock_saver() as saver:
+            if who == "stock":
+                self.adopt()
+            yield saver
+
+    @asynccontextmanager
+    async def asaver(self, who: str) -> AsyncIterator[BaseCheckpointSaver[Any]]:
+        """An async saver: ``stock``, whose store an operator has adopted, or ``ours``."""
+        async with aopen_saver(self.address) if who == "ours" else self.stock_asaver() as saver:
+            if who == "stock":
+                self.adopt()
+            yield saver
+
+    @contextmanager
+    def stock_saver(self) -> Iterator[BaseCheckpointSaver[Any]]:
+        """LangGraph's own sync saver; nobody adopts anything."""
+        if self.provider == "sqlite":
             with SqliteSaver.from_conn_string(self.address) as sqlite_saver:
                 sqlite_saver.setup()
                 yield sqlite_saver
@@ -52,12 +66,9 @@ class Place:
                 yield postgres_saver
 
     @asynccontextmanager
-    async def asaver(self, who: str) -> AsyncIterator[BaseCheckpointSaver[Any]]:
-        """An async saver: ``stock`` or ``ours``."""
-        if who == "ours":
-            async with aopen_saver(self.address) as saver:
-                yield saver
-        elif self.provider == "sqlite":
+    async def stock_asaver(self) -> AsyncIterator[BaseCheckpointSaver[Any]]:
+        """LangGraph's own async saver; nobody adopts anything."""
+        if self.provider == "sqlite":
             async with AsyncSqliteSaver.from_conn_string(self.address) as sqlite_saver:
                 await sqlite_saver.setup()
                 yield sqlite_saver
@@ -65,6 +76,10 @@ class Place:
             async with AsyncPostgresSaver.from_conn_string(self.address) as postgres_saver:
                 await postgres_saver.setup()
                 yield postgres_saver
+
+    def adopt(self, *, compresses: bool = False) -> Inspection:
+        """Take the store over, as `retention store adopt --yes` does."""
+        return adopt_store(self.address, settings=StoreOptions(), compresses=compresses)
 
     @contextmanager
     def store(self, at: datetime | None = None, **options: Any) -> Iterator[Store]:

@@ -11,7 +11,7 @@ from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.postgres.base import MIGRATIONS
 from psycopg import sql
 
-from retention.errors import ConfigurationError, StoreUnavailableError
+from retention.errors import ConfigurationError, StoreError, StoreUnavailableError
 from stores import Access, init_store
 from stores.opening import store_ddl
 from tests.integration.graphs import NOTHING, agent_on, asking, chain
@@ -19,13 +19,15 @@ from tests.integration.places import Place
 from tests.integration.pooler import PgBouncer, dropping_options
 from tests.integration.sweeping import sweep, would_sweep
 from tests.seeding import config_of, seed_thread
-from tests.servers import Postgres, PostgresServer, ServiceMissingError
+from tests.servers import Postgres, PostgresServer, ServiceMissingError, run_role_script
 
 NOW = datetime.now(UTC)
 OLD = NOW - timedelta(days=8)
 PASSWORD = "hid/den@pass"
 STOCK_TABLES = "checkpoints, checkpoint_blobs, checkpoint_writes"
-OWN_TABLES = "retention_threads, retention_runs, retention_batches, retention_totals"
+OWN_TABLES = (
+    "retention_threads, retention_runs, retention_batches, retention_totals, retention_format"
+)
 
 
 @pytest.fixture
@@ -46,11 +48,13 @@ def as_role(role: str, postgres_server: Postgres, postgres_place: Place) -> Plac
     return Place("postgres", postgres_server.dsn(database, role, PASSWORD))
 
 
-def seed_stock(place: Place) -> None:
+def seed_stock(place: Place, *, adopts: bool = True) -> None:
     """One old thread and one young, by the stock saver."""
-    with place.saver("stock") as saver:
+    with place.stock_saver() as saver:
         seed_thread(saver, "old", OLD, checkpoints=2)
         seed_thread(saver, "young", NOW)
+    if adopts:
+        place.adopt()
 
 
 def refused(place: Place, access: Access) -> str:
@@ -64,22 +68,24 @@ def refused(place: Place, access: Access) -> str:
     return line
 
 
-def test_a_role_that_only_reads_the_stock_tables_can_make_a_dry_run(
+def test_a_role_that_only_reads_can_make_a_dry_run(
     role: str, as_role: Place, postgres_place: Place
 ) -> None:
     seed_stock(postgres_place)
-    postgres_place.query(f"GRANT SELECT ON {STOCK_TABLES} TO {role}")
+    run_role_script("reader-role.sql", postgres_place.address, role=role)
     with as_role.store(access=Access.READ) as store:
         assert would_sweep(store, NOW).to_json()["waiting_swept"] == ["old"]
+        with pytest.raises(StoreError, match="read-only"):
+            sweep(store, NOW)
     assert postgres_place.rows("old")["checkpoints"] == 2
-    assert postgres_place.query("SELECT to_regclass('retention_threads')") == [(None,)]
 
 
 @pytest.mark.parametrize("access", [Access.WRITE, Access.CREATE])
 def test_a_role_that_may_not_make_our_tables_is_told_what_prints_them(
     role: str, as_role: Place, postgres_place: Place, access: Access
 ) -> None:
-    seed_stock(postgres_place)
+    with postgres_place.stock_saver():
+        pass
     postgres_place.query(f"GRANT SELECT, DELETE ON ALL TABLES IN SCHEMA public TO {role}")
     assert "`retention store init --print-sql`" in refused(as_role, access)
     assert "permission denied" in refused(as_role, access)
@@ -105,9 +111,11 @@ def test_a_worker_needs_no_right_to_create_once_an_owner_ran_the_ddl(
     # Twice, as an owner may whose database a stock saver has set up.
     for statement in store_ddl(postgres_place.address) * 2:
         postgres_place.query(statement)
-    postgres_place.query(f"GRANT SELECT, DELETE ON {STOCK_TABLES} TO {role}")
-    postgres_place.query(f"GRANT SELECT, INSERT, UPDATE, DELETE ON {OWN_TABLES} TO {role}")
-    seed_stock(postgres_place)
+    run_role_script("worker-role.sql", postgres_place.address, role=role)
+    with as_role.store(access=Access.WRITE):
+        # The first use of an empty store, which records its format.
+        pass
+    seed_stock(postgres_place, adopts=False)
     with as_role.store(access=Access.WRITE) as store:
         assert sweep(store, NOW).to_json()["waiting_swept"] == ["old"]
         assert sweep(store, NOW).to_json()["outcome"] == "completed"
@@ -141,6 +149,7 @@ def test_a_stock_store_of_an_older_version_is_swept_as_it_is_and_migrated_by_a_s
         "INSERT INTO checkpoints (thread_id, checkpoint_id, checkpoint)"
         " VALUES ('old', '1ef00000-0000-6000-8000-000000000000', '{}')"
     )
+    postgres_place.adopt()
     with postgres_place.store(access=Access.WRITE) as store:
         assert sweep(store, NOW).to_json()["waiting_swept"] == ["old"]
     assert postgres_place.query("SELECT max(v) FROM checkpoint_migrations") == [(version,)]
@@ -157,9 +166,9 @@ def in_schema(place: Place, schema: str) -> Place:
 
 def test_the_schema_in_the_address_is_where_everything_happens(postgres_place: Place) -> None:
     postgres_place.query("CREATE SCHEMA agents")
-    for place in (postgres_place, in_schema(postgres_place, "agents")):
-        seed_stock(place)
     there = in_schema(postgres_place, "agents")
+    seed_stock(postgres_place, adopts=False)
+    seed_stock(there)
     with agent_on(there, chain()) as agent:
         assert agent.run(NOTHING, config_of("there"))["count"] == 3
     with there.store() as store:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from retention.errors import ConfigurationError, RetentionError, StoreError, StoreUnavailableError
-from stores import Access, init_store
+from stores import Access, StoreOptions, adopt_store, init_store
 from tests.integration.places import Place
 from tests.integration.sweeping import sweep, would_sweep
 from tests.seeding import seed_thread, seed_threads
@@ -52,17 +52,15 @@ def test_a_locked_file_is_unavailable_within_the_timeout_and_works_afterwards(
         assert sweep(store, NOW).to_json()["waiting_swept"] == ["old"]
 
 
-def test_a_locked_stock_file_cannot_be_made_a_store_yet(sqlite_place: Place) -> None:
-    with sqlite_place.saver("stock") as saver:
+def test_a_locked_stock_file_can_be_looked_at_and_not_adopted_yet(sqlite_place: Place) -> None:
+    with sqlite_place.stock_saver() as saver:
         seed_thread(saver, "old", OLD)
+    soon = StoreOptions(lock_timeout=SOON)
     with write_locked(sqlite_place):
-        with (
-            pytest.raises(StoreUnavailableError, match="locked"),
-            sqlite_place.store(lock_timeout=SOON),
-        ):
-            pass
-        with sqlite_place.store(access=Access.READ) as store:
-            assert would_sweep(store, NOW).to_json()["waiting_swept"] == ["old"]
+        with pytest.raises(StoreUnavailableError, match="locked"):
+            adopt_store(sqlite_place.address, settings=soon, compresses=False)
+        assert adopt_store(sqlite_place.address, settings=soon).ids.threads == 1
+    sqlite_place.adopt()
     with sqlite_place.store() as store:
         assert sweep(store, NOW).to_json()["waiting_swept"] == ["old"]
 
@@ -127,7 +125,7 @@ def test_a_read_only_file_can_be_looked_at_and_not_swept(read_only: Place) -> No
     assert "readonly" in refusal(read_only.address, Access.WRITE, StoreError)
 
 
-def test_a_dry_run_leaves_a_stock_file_without_our_tables(sqlite_place: Place) -> None:
+def test_a_dry_run_leaves_a_stock_file_as_it_is(sqlite_place: Place) -> None:
     with sqlite_place.saver("stock") as saver:
         seed_thread(saver, "old", OLD)
         seed_thread(saver, "young", NOW)
@@ -135,9 +133,16 @@ def test_a_dry_run_leaves_a_stock_file_without_our_tables(sqlite_place: Place) -
         assert would_sweep(store, NOW).to_json()["waiting_swept"] == ["old"]
         with pytest.raises(StoreError):
             store.ledger.start(["old"])
+    assert sqlite_place.threads() == {"old", "young"}
+
+
+def test_a_dry_run_makes_no_table_beside_an_empty_stock_store(sqlite_place: Place) -> None:
+    with sqlite_place.stock_saver():
+        pass
+    with sqlite_place.store(access=Access.READ) as store:
+        assert would_sweep(store, NOW).to_json()["swept_count"] == 0
     tables = {row[0] for row in sqlite_place.query("SELECT name FROM sqlite_master")}
     assert not {name for name in tables if name.startswith("retention_")}
-    assert sqlite_place.threads() == {"old", "young"}
 
 
 def test_a_thread_that_cannot_be_deleted_and_one_that_has_no_date_stop_nobody(

@@ -1,6 +1,11 @@
 """Real PostgreSQL and Redis servers for the tests, started from wheels."""
 
-from tests.servers.postgres import ExternalPostgres, Postgres, PostgresServer
+from tests.servers.postgres import (
+    ExternalPostgres,
+    Postgres,
+    PostgresServer,
+    run_role_script,
+)
 from tests.servers.process import ServerFailedError, ServiceMissingError
 from tests.servers.redis import ExternalRedis, Redis, RedisServer
 
@@ -13,4 +18,5 @@ __all__ = [
     "RedisServer",
     "ServerFailedError",
     "ServiceMissingError",
+    "run_role_script",
 ]

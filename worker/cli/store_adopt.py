@@ -34,9 +34,8 @@ def adopt(invocation: Invocation, yes: bool, compress: bool) -> ExitStatus:
     changes whether large values may be compressed.
     """
     settings = invocation.store()
-    options = store_options(
-        settings, invocation.sweep(), Access.WRITE if yes else Access.READ
-    ).patient(_PATIENCE)
+    access = Access.WRITE if yes else Access.READ
+    options = store_options(settings, invocation.sweep(), access).patient(_PATIENCE)
     inspection = adopt_store(
         settings.address, settings=options, compresses=compress if yes else None
     )

@@ -59,6 +59,10 @@ ORDER BY thread_id LIMIT :limit;
 -- name: holds_any
 SELECT EXISTS (SELECT 1 FROM checkpoints) OR EXISTS (SELECT 1 FROM checkpoint_writes);
 
+-- name: in_table_order
+-- Before the two below: they read the tables whole, and by an index that takes far longer.
+SELECT set_config('enable_seqscan', 'on', true);
+
 -- name: inspect_ids
 -- Reads every row once; sizes come from the rows' headers.
 SELECT
