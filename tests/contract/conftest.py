@@ -1,18 +1,25 @@
-"""One lab for each store; a test that names it runs on all of them."""
+"""One lab for each store; a test that names it runs on all of them.
 
+On PostgreSQL applications come as the tables' owner, and the worker as the role of
+``deploy/sql/worker-role.sql``: the whole sweep suite runs with no other rights.
+"""
+
+import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
 import psycopg
 import pytest
+from psycopg import sql
 
-from stores import StoreOptions, init_store, open_store
+from stores import Access, Store, StoreOptions, init_store, open_store
 from stores.relational.schema import OWN_TABLES
 from tests.contract.direct import Direct, DirectMemory, DirectPostgres, DirectSqlite
 from tests.contract.lab import POLICY, Lab, SettableClock
-from tests.servers import Postgres
+from tests.servers import Postgres, run_role_script
 
 PROVIDERS = ("memory", "sqlite", "postgres")
 
@@ -23,20 +30,34 @@ def provider(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+@dataclass(frozen=True)
+class Addresses:
+    """Where one store is for its owner's applications, and for its worker."""
+
+    owner: str
+    worker: str
+
+
 @pytest.fixture(scope="session")
-def shared_database(postgres_server: Postgres) -> Iterator[str]:
+def shared_database(postgres_server: Postgres) -> Iterator[Addresses]:
     """One database for all labs: to empty its tables takes a tenth of the time to make them."""
-    name = postgres_server.create_database()
-    init_store(postgres_server.dsn(name), settings=StoreOptions(policy=POLICY))
-    yield postgres_server.dsn(name)
+    name, role = postgres_server.create_database(), f"worker_{uuid.uuid4().hex[:12]}"
+    owner = postgres_server.dsn(name)
+    init_store(owner, settings=StoreOptions(policy=POLICY))
+    run_role_script("worker-role.sql", owner, role=role)
+    password = uuid.uuid4().hex
+    set_password = sql.SQL("ALTER ROLE {} PASSWORD {}")
+    postgres_server.execute(set_password.format(sql.Identifier(role), sql.Literal(password)))
+    yield Addresses(owner, postgres_server.dsn(name, role, password))
     postgres_server.drop_database(name)
+    postgres_server.execute(sql.SQL("DROP ROLE {}").format(sql.Identifier(role)))
 
 
 @pytest.fixture
-def emptied_database(shared_database: str) -> str:
-    """The address of the labs' database, empty."""
+def emptied_database(shared_database: Addresses) -> Addresses:
+    """The addresses of the labs' database, empty."""
     tables = "checkpoints, checkpoint_blobs, checkpoint_writes, " + ", ".join(OWN_TABLES)
-    with psycopg.connect(shared_database, autocommit=True) as connection:
+    with psycopg.connect(shared_database.owner, autocommit=True) as connection:
         connection.execute(f"TRUNCATE {tables}".encode())
         # What a test broke on purpose.
         connection.execute("DROP FUNCTION IF EXISTS broken CASCADE")
@@ -44,26 +65,45 @@ def emptied_database(shared_database: str) -> str:
 
 
 @pytest.fixture
-def address(provider: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The address of an empty store that only this test knows."""
+def addresses(provider: str, request: pytest.FixtureRequest, tmp_path: Path) -> Addresses:
+    """The addresses of an empty store that only this test knows."""
     if provider == "postgres":
-        return str(request.getfixturevalue("emptied_database"))
-    return "memory://" if provider == "memory" else f"sqlite:///{tmp_path / 'checkpoints.db'}"
+        found: Addresses = request.getfixturevalue("emptied_database")
+        return found
+    address = "memory://" if provider == "memory" else f"sqlite:///{tmp_path / 'checkpoints.db'}"
+    return Addresses(address, address)
 
 
 @pytest.fixture
-def lab(provider: str, address: str) -> Iterator[Lab]:
+def address(addresses: Addresses) -> str:
+    """The address of an empty store, as its owner."""
+    return addresses.owner
+
+
+@pytest.fixture
+def lab(provider: str, addresses: Addresses) -> Iterator[Lab]:
     """An opened store whose clock stands still."""
     clock = SettableClock()
     options = StoreOptions(policy=POLICY, clock=clock, lock_timeout=timedelta(seconds=20))
     with ExitStack() as stack:
-        store = stack.enter_context(open_store(address, settings=options))
-        direct: Direct
-        if provider == "memory":
-            direct = DirectMemory(store)
-        elif provider == "sqlite":
-            direct = DirectSqlite(address.removeprefix("sqlite:///"))
-        else:
-            connection = psycopg.connect(address, autocommit=True)
-            direct = DirectPostgres(stack.enter_context(connection))
-        yield Lab(address, store, options, clock, direct)
+        owned = stack.enter_context(open_store(addresses.owner, settings=options))
+        worker, direct = owned, _direct(owned, addresses.owner, stack)
+        if provider == "postgres":
+            as_worker = replace(options, access=Access.WRITE)
+            worker = stack.enter_context(open_store(addresses.worker, settings=as_worker))
+        yield Lab(addresses.owner, _joined(owned, worker), worker, options, clock, direct)
+
+
+def _joined(owned: Store, worker: Store) -> Store:
+    """What applications use as its owner, and what the sweep uses as its worker."""
+    ports = (worker.threads, worker.deleter, worker.runs)
+    return Store(owned.provider, owned.ledger, *ports, lambda: owned.saver, owned.waiting_skipped)
+
+
+def _direct(store: Store, address: str, stack: ExitStack) -> Direct:
+    if store.provider == "memory":
+        return DirectMemory(store)
+    if store.provider == "sqlite":
+        return DirectSqlite(address.removeprefix("sqlite:///"))
+    connection = psycopg.connect(address, autocommit=True)
+    return DirectPostgres(stack.enter_context(connection))

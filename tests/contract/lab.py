@@ -65,10 +65,15 @@ class Claims:
 
 @dataclass
 class Lab:
-    """One opened store, its clock, and a way to its rows past the code under test."""
+    """One opened store, its clock, and a way to its rows past the code under test.
+
+    Sweeps go through ``worker``, which on PostgreSQL has the rights of the worker's role alone;
+    so do the ports of ``store``, its saver and ledger apart.
+    """
 
     address: str
     store: Store
+    worker: Store
     options: StoreOptions
     clock: SettableClock
     direct: Direct
@@ -136,7 +141,7 @@ class Lab:
     ) -> Sweep:
         """A sweep of this store at the clock's time."""
         return Sweep(
-            store or self.store,
+            store or self.worker,
             policy,
             filters,
             LocalDispatch() if dispatch is None else dispatch,

@@ -101,7 +101,7 @@ def test_rows_that_come_back_are_deleted_again_within_the_same_sweep(lab: Lab) -
         )
     else:
         lab.direct.execute(
-            "CREATE FUNCTION broken() RETURNS trigger LANGUAGE plpgsql AS "
+            "CREATE FUNCTION broken() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS "
             f"$$ BEGIN {insert} RETURN old; END $$"
         )
         lab.direct.execute(
