@@ -19,6 +19,7 @@ from retention.runs import Outcome
 from retention.sweep import Dispatch, LocalDispatch, Sweep, SweepOptions, SweepResult, dry_run
 from retention.sweep import run_sweep as sweep_in_process
 from stores import Store, StoreOptions, open_store
+from stores.relational.schema import OWN_TABLES
 from tests.contract.direct import Direct, Tables, of_thread
 from tests.seeding import checkpoint_id_at, config_of, seed_thread
 
@@ -187,6 +188,16 @@ class Lab:
         else:
             with PostgresSaver.from_conn_string(self.address) as saver:
                 yield saver
+
+    @contextmanager
+    def without_our_tables(self) -> Iterator[None]:
+        """The store with no table of this project's but the record of its format."""
+        names = [name for name in OWN_TABLES if name != "retention_format"]
+        self.direct.execute("".join(f"ALTER TABLE {n} RENAME TO away_{n};" for n in names))
+        try:
+            yield
+        finally:
+            self.direct.execute("".join(f"ALTER TABLE away_{n} RENAME TO {n};" for n in names))
 
     @contextmanager
     def other(self, **changes: Any) -> Iterator[Store]:

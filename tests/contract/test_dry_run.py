@@ -65,15 +65,10 @@ def test_a_dry_run_needs_no_right_to_write(lab: Lab) -> None:
 def test_a_dry_run_does_not_need_the_ledger_to_be_made(lab: Lab) -> None:
     lab.seed("old", 90)
     lab.seed("young", 30)
-    names = ("batches", "runs", "threads", "totals")
-    lab.direct.execute("".join(f"ALTER TABLE retention_{n} RENAME TO away_{n};" for n in names))
-    try:
-        with lab.other(access=Access.READ) as store:
-            assert lab.preview(store=store).to_json()["waiting_swept"] == ["old"]
-            assert store.runs.live() is None
-            assert store.runs.history(10) == []
-    finally:
-        lab.direct.execute("".join(f"ALTER TABLE away_{n} RENAME TO retention_{n};" for n in names))
+    with lab.without_our_tables(), lab.other(access=Access.READ) as store:
+        assert lab.preview(store=store).to_json()["waiting_swept"] == ["old"]
+        assert store.runs.live() is None
+        assert store.runs.history(10) == []
 
 
 def test_a_dry_run_beside_a_live_run_is_not_locked_out(lab: Lab) -> None:

@@ -11,7 +11,7 @@ from retention.ports import RunLog
 from retention.runs import Latest, RunOutcome
 from retention.sweep import open_run
 from retention.threads import Horizon
-from stores import Access, Store, init_store
+from stores import Access
 from tests.contract.lab import NOW, Claims, Lab, on_disk, run_sweep
 from tests.contract.pool import LEASE, Queue, a_run, opened
 
@@ -171,14 +171,5 @@ def test_due_threads_are_told_apart_by_horizon(lab: Lab) -> None:
 @on_disk
 def test_a_store_without_our_tables_has_no_totals(lab: Lab) -> None:
     """One that a stock saver made, opened to read only."""
-    for table in ("batches", "runs", "threads", "totals"):
-        lab.direct.execute(f"DROP TABLE retention_{table}")
-
-    def look(store: Store) -> None:
+    with lab.without_our_tables(), lab.other(access=Access.READ) as store:
         assert (store.runs.totals(), store.runs.latest()) == ({}, Latest())
-
-    try:
-        with lab.other(access=Access.READ) as store:
-            look(store)
-    finally:
-        init_store(lab.address, settings=lab.options)
