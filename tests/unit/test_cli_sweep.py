@@ -88,7 +88,7 @@ def test_a_thread_that_cannot_be_deleted_leaves_with_3_and_is_named(path: Path) 
     assert partial.status == 3
     assert "old-0002" in partial.out
     assert "it is stuck" in partial.out
-    assert "ERROR thread failed" in partial.err
+    assert " level=ERROR event=thread_failed " in partial.err
     assert thread_ids(path) == {"old-0002", "parked", "fresh-0000", "fresh-0001"}
 
 
