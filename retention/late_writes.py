@@ -17,10 +17,22 @@ Place = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Skeleton:
-    """The ids a thread holds: of each checkpoint its parent, and where writes hang."""
+    """The ids a thread holds: of each checkpoint its parent, and where writes hang.
+
+    ``callers`` has, for checkpoints of a subgraph, the root graph's checkpoint that called it.
+    """
 
     parents: dict[Place, str | None] = field(default_factory=dict)
     writes: dict[Place, int] = field(default_factory=dict)
+    callers: dict[Place, str] = field(default_factory=dict)
+
+    def before(self, place: Place) -> Place | None:
+        """What a checkpoint follows: its parent, or for a subgraph's first one its caller."""
+        namespace, _ = place
+        parent = self.parents[place]
+        if parent is not None:
+            return (namespace, parent)
+        return ("", self.callers[place]) if namespace and place in self.callers else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,21 +72,23 @@ def dead_rows(skeleton: Skeleton, head: str, orphans_before: datetime) -> DeadRo
 
 
 def _dead_checkpoints(skeleton: Skeleton, head: str) -> set[Place]:
-    """Walk each parent chain once: it ends in a root, or in a checkpoint that is missing."""
+    """Walk each chain once: it ends in a root, or in a checkpoint that is missing.
+
+    A missing caller above the head tells nothing: with durability "exit" none is ever saved.
+    """
     known: dict[Place, bool] = {}
     for place in skeleton.parents:
         path: list[Place] = []
         while place not in known:
             path.append(place)
             known[place] = False  # what a cycle of parents would find
-            namespace, checkpoint_id = place
-            parent = skeleton.parents[place]
-            if _not_above(checkpoint_id, head):
+            before = skeleton.before(place)
+            if _not_above(place[1], head):
                 known[place] = True
-            elif parent is not None and (namespace, parent) in skeleton.parents:
-                place = (namespace, parent)  # noqa: PLW2901
+            elif before is not None and before in skeleton.parents:
+                place = before  # noqa: PLW2901
             else:
-                known[place] = parent is not None and _not_above(parent, head)
+                known[place] = before is not None and _not_above(before[1], head)
         known.update(dict.fromkeys(path, known[place]))
     return {place for place, is_dead in known.items() if is_dead}
 

@@ -83,8 +83,9 @@ class SqliteRows:
         checkpoints = tx.rows(self._sql["skeleton"], thread_id=thread_id)
         writes = tx.rows(self._sql["skeleton_writes"], thread_id=thread_id)
         return Skeleton(
-            {(ns, checkpoint_id): parent for ns, checkpoint_id, parent in checkpoints},
+            {(ns, checkpoint_id): parent for ns, checkpoint_id, parent, _ in checkpoints},
             {(ns, checkpoint_id): count for ns, checkpoint_id, count in writes},
+            {(ns, checkpoint_id): caller for ns, checkpoint_id, _, caller in checkpoints if caller},
         )
 
     def delete_dead(self, tx: Transaction, thread_id: str, dead: DeadRows) -> None:

@@ -63,13 +63,8 @@ def before(deletion: Deletion) -> Any:
     )
 
 
-def whole(durability: str) -> list[Callable[[Deletion], Any]]:
-    """Graphs all of whose late checkpoints follow one that is gone.
-
-    In the background, the first checkpoint of a subgraph may be saved after the delete; having no
-    parent, it looks like a new thread.
-    """
-    return [surrounded] if durability == "async" else [surrounded, within]
+WHOLE: tuple[Callable[[Deletion], Any], ...] = (surrounded, within)
+"""Graphs all of whose late checkpoints follow one that is gone, or are called by one."""
 
 
 def test_a_run_deleted_under_our_saver_fails_and_leaves_nothing_readable(
@@ -86,7 +81,9 @@ def test_a_run_deleted_under_our_saver_fails_and_leaves_nothing_readable(
             assert agent.state(config).values == {}
             assert agent.history(config) == []
             sweep_again(place)
-            if build in whole(durability):
+            # In the background, a subgraph may begin whose caller was refused: nothing tells it from
+            # one of a new run that is not saved yet.
+            if build is surrounded or (build in WHOLE and durability != "async"):
                 deletion.armed.clear()
                 assert place.rows(build.__name__) == {}
                 assert agent.run(NOTHING, config, durability)["log"][0] == "first"
@@ -97,7 +94,7 @@ def test_a_run_deleted_under_our_saver_fails_and_leaves_nothing_readable(
 def test_what_a_run_writes_late_through_a_stock_saver_goes_with_the_next_sweep(
     place: Place, mode: str, durability: str
 ) -> None:
-    for build in whole(durability):
+    for build in WHOLE:
         deletion = Deletion(place)
         config = config_of(build.__name__)
         with agent_on(place, build(deletion), "stock", mode) as agent:

@@ -57,6 +57,28 @@ def test_a_new_thread_beside_late_checkpoints_stays() -> None:
     assert dead({**late, **root(at(2), at(3))}).checkpoints == [("", at(1))]
 
 
+def called(place: Place, caller: str, parents: dict[Place, str | None]) -> DeadRows:
+    """What is dead where the first checkpoint of a subgraph names its caller."""
+    return dead_rows(Skeleton({place: None, **parents}, {}, {place: caller}), HEAD, GRACE_ENDS)
+
+
+def test_a_subgraph_called_by_a_dead_checkpoint_is_dead_with_it() -> None:
+    inner = ("inner:1", at(2))
+    assert called(inner, HEAD, {}).checkpoints == [inner]
+    late: dict[Place, str | None] = {("", at(1)): HEAD}
+    assert called(inner, at(1), late).checkpoints == [("", at(1)), inner]
+
+
+def test_a_subgraph_of_a_new_thread_stays_whether_its_caller_is_saved_or_not() -> None:
+    inner = ("inner:1", at(2))
+    assert not called(inner, at(1), root(at(1)))
+    assert not called(inner, at(1), {})
+
+
+def test_a_root_checkpoint_has_no_caller_whatever_its_metadata_says() -> None:
+    assert not called(("", at(1)), HEAD, {})
+
+
 def test_a_chain_that_ends_in_a_missing_checkpoint_above_the_head_stays() -> None:
     assert not dead({("", at(2)): at(1)})
 

@@ -155,7 +155,9 @@ CROSS JOIN LATERAL (
 ) AS one;
 
 -- name: skeleton
-SELECT checkpoint_ns, checkpoint_id, parent_checkpoint_id FROM checkpoints
+-- The last column is the root graph's checkpoint that called a subgraph; metadata is plain JSON.
+SELECT checkpoint_ns, checkpoint_id, parent_checkpoint_id, metadata -> 'parents' ->> ''
+FROM checkpoints
 WHERE thread_id = :thread_id;
 
 -- name: skeleton_writes

@@ -79,7 +79,11 @@ WHERE EXISTS (SELECT 1 FROM checkpoints c WHERE c.thread_id = j.key)
     OR EXISTS (SELECT 1 FROM writes w WHERE w.thread_id = j.key);
 
 -- name: skeleton
-SELECT checkpoint_ns, checkpoint_id, parent_checkpoint_id FROM checkpoints
+-- The last column is the root graph's checkpoint that called a subgraph; metadata is plain JSON.
+SELECT checkpoint_ns, checkpoint_id, parent_checkpoint_id,
+    CASE WHEN json_valid(CAST(metadata AS TEXT))
+        THEN CAST(json_extract(CAST(metadata AS TEXT), '$.parents.""') AS TEXT) END
+FROM checkpoints
 WHERE thread_id = :thread_id;
 
 -- name: skeleton_writes
