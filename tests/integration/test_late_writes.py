@@ -81,7 +81,7 @@ def test_a_run_deleted_under_our_saver_fails_and_leaves_nothing_readable(
             assert agent.state(config).values == {}
             assert agent.history(config) == []
             sweep_again(place)
-            # In the background, a subgraph may begin whose caller was refused: nothing tells it from
+            # In the background, a subgraph may begin whose caller is refused: nothing tells it from
             # one of a new run that is not saved yet.
             if build is surrounded or (build in WHOLE and durability != "async"):
                 deletion.armed.clear()
