@@ -6,7 +6,6 @@ from itertools import islice
 
 from retention.ids import instant_of, is_datable
 from retention.late_writes import DeadRows, Place, Skeleton
-from stores.inspection import IdCount, Inspection
 from stores.memory.saver import RetentionMemorySaver
 from stores.relational.database import Transaction
 from stores.relational.rows import Head
@@ -53,18 +52,6 @@ class MemoryRows:
             if (after is None or thread_id > after) and (head < below or head > above)
         )
         return dict(islice(found, limit))
-
-    def holds_any(self, tx: Transaction) -> bool:
-        """Whether there is any checkpoint or write."""
-        return bool(self._saver.writes) or self.count(tx) > 0
-
-    def inspect(self, tx: Transaction) -> Inspection:
-        """Count what the store holds."""
-        ids = [i for thread_id in list(self._saver.storage) for i in self._ids(thread_id)]
-        dated = [i for i in ids if is_datable(i)]
-        oldest, newest = min(dated, default=None), max(dated, default=None)
-        undatable = len(ids) - len(dated)
-        return Inspection(IdCount(len(ids), self.count(tx), 0, oldest, newest, undatable), ())
 
     def count(self, tx: Transaction) -> int:
         """Threads that hold a checkpoint."""

@@ -12,7 +12,7 @@ from stores.relational.database import Database
 from stores.relational.deleter import RelationalDeleter
 from stores.relational.formats import Formats
 from stores.relational.ledger import RelationalLedger
-from stores.relational.rows import ThreadRows
+from stores.relational.rows import StoredRows, ThreadRows
 from stores.relational.runs import RelationalRunLog
 from stores.relational.threads import RelationalThreads
 
@@ -61,7 +61,7 @@ def checked_format(
 
 def adopted(
     db: Database,
-    rows: ThreadRows,
+    rows: StoredRows,
     formats: Formats,
     make_tables: Callable[[], None],
     options: StoreOptions,

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from retention.errors import CheckpointStoreFormatError
 from stores.relational.database import Database, Transaction
-from stores.relational.rows import ThreadRows
+from stores.relational.rows import StoredRows
 
 #: The generation of the format that this version reads and writes.
 GENERATION = 10
@@ -21,7 +21,7 @@ class StoreFormat:
 class Formats:
     """The format record of a SQL store."""
 
-    def __init__(self, db: Database, rows: ThreadRows, where: str) -> None:
+    def __init__(self, db: Database, rows: StoredRows, where: str) -> None:
         """Keep the record in this database; ``where`` names the store in errors."""
         self._db = db
         self._rows = rows

@@ -32,12 +32,6 @@ class ThreadRows(Protocol):
     ) -> dict[str, str]:
         """Threads by id whose head is below or above these bounds, each with it."""
 
-    def holds_any(self, tx: Transaction) -> bool:
-        """Whether there is any checkpoint or write."""
-
-    def inspect(self, tx: Transaction) -> Inspection:
-        """Count what the store holds, decoding nothing."""
-
     def count(self, tx: Transaction) -> int:
         """Threads that hold a checkpoint."""
 
@@ -60,3 +54,13 @@ class ThreadRows(Protocol):
 
     def delete_dead(self, tx: Transaction, thread_id: str, dead: DeadRows) -> None:
         """Delete these rows of a thread, and the blobs that no checkpoint left needs."""
+
+
+class StoredRows(ThreadRows, Protocol):
+    """Rows that outlive the process that wrote them: others may have, in another format."""
+
+    def holds_any(self, tx: Transaction) -> bool:
+        """Whether there is any checkpoint or write."""
+
+    def inspect(self, tx: Transaction) -> Inspection:
+        """Count what the store holds, decoding nothing."""

@@ -1,6 +1,9 @@
 """The tasks on a real SQLite store, run in this process."""
 
+import os
+import sqlite3
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -8,7 +11,11 @@ from typing import Any, cast
 
 import pytest
 
-from retention.errors import ConfigurationError, StoreUnavailableError
+from retention.errors import (
+    CheckpointStoreFormatError,
+    ConfigurationError,
+    StoreUnavailableError,
+)
 from retention.policy import RetentionPolicy
 from retention.runs import Run
 from retention.sweep import SweepResult
@@ -202,3 +209,15 @@ def test_a_store_that_is_away_is_tried_again_with_growing_pauses(
     assert bench.run(FinishTask, "run").state == "FAILURE"
     assert len(pauses) == 1
     assert FinishTask.max_retries == 8
+
+
+def test_a_store_that_nobody_adopted_fails_the_sweep_and_is_not_tried_again(bench: Bench) -> None:
+    path = os.environ["LLM_PROVIDER_CHECKPOINT_CONN_STRING"]
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("DELETE FROM retention_format")
+    ended = bench.run(SweepTask)
+    assert ended.state == "FAILURE"
+    assert isinstance(ended.result, CheckpointStoreFormatError)
+    assert "`retention store adopt`" in str(ended.result)
+    assert bench.again == []
+    assert bench.dispatch == Recorder()
