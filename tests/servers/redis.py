@@ -77,7 +77,7 @@ class RedisServer(ServerProcess, Redis):
             self._launch(self._command(self.port))
             return
         for tries_left in reversed(range(_START_TRIES)):
-            self.port = _free_port()
+            self.port = free_port()
             try:
                 self._launch(self._command(self.port))
             except ServerFailedError:
@@ -118,7 +118,8 @@ class RedisServer(ServerProcess, Redis):
         return [str(self._program), *options]
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port that nobody listened on a moment ago."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
