@@ -4,11 +4,12 @@ import ssl
 from datetime import timedelta
 from typing import Any
 
+from kombu import Exchange, Queue
+
+from retention.errors import ConfigurationError
 from worker.jitter import JitteredCrontab, JitteredInterval
 from worker.settings import BrokerSettings, Interval, SweepSettings
-
-QUEUE = "retention"
-"""The queue of every task of this project."""
+from worker.settings.queue import QueueType
 
 SWEEP_TASK = "retention.sweep"
 """The task that beat starts."""
@@ -20,7 +21,7 @@ FINISH_TASK = "retention.finish_sweep"
 """The task that closes a run."""
 
 _RESULT_DAYS = 7
-_SOFT_SHUTDOWN_SECONDS = 20.0
+_DELIVERIES = 20
 _SHORTEST_EXPIRY_SECONDS = 60
 
 
@@ -29,10 +30,14 @@ def celery_options(broker: BrokerSettings, sweep: SweepSettings) -> dict[str, An
 
     Args:
         broker: Where messages and results go; `worker.brokers.prepare` makes it ready.
-        sweep: The limits of a task, and the schedule.
+        sweep: The limits of a task, the schedule and the queue.
+
+    Raises:
+        ConfigurationError: A quorum queue is asked of a broker that has none.
     """
     return {
         **_places(broker, sweep),
+        **_queue(broker, sweep),
         **_delivery(sweep),
         **_messages(sweep),
         "beat_schedule": beat_schedule(sweep),
@@ -56,7 +61,7 @@ def beat_schedule(sweep: SweepSettings) -> dict[str, Any]:
             "schedule": schedule,
             # Ticks that nobody took while no worker ran are worth nothing once the next is there.
             # Not sooner than a minute: a pool busy with batches must not lose every tick.
-            "options": {"expires": max(gap, _SHORTEST_EXPIRY_SECONDS), "queue": QUEUE},
+            "options": {"expires": max(gap, _SHORTEST_EXPIRY_SECONDS), "queue": sweep.queue},
         }
     }
 
@@ -75,12 +80,16 @@ def _places(broker: BrokerSettings, sweep: SweepSettings) -> dict[str, Any]:
     return {
         "broker_url": broker.broker_url,
         "result_backend": broker.result_backend,
-        "broker_transport_options": broker.transport_options | _redelivery(broker, sweep),
+        "broker_transport_options": {
+            **broker.transport_options,
+            **_redelivery(broker, sweep),
+            **_confirmation(broker),
+        },
         # A broker that restarts must not end the workers, however long it takes.
         "broker_connection_retry_on_startup": True,
         "broker_connection_max_retries": None,
-        # Other applications on the same broker have a queue named celery.
-        "task_default_queue": QUEUE,
+        # Nor must one that is full, read-only or out of order: it answers, but with an error.
+        "broker_channel_error_retry": True,
         "redis_socket_keepalive": True,
         # By default a task that stores a result waits 20 seconds for a backend that is down. A
         # result that was not stored is stored by the next tick.
@@ -88,6 +97,48 @@ def _places(broker: BrokerSettings, sweep: SweepSettings) -> dict[str, Any]:
         **_encryption("broker_use_ssl", broker.broker_url),
         **_encryption("redis_backend_use_ssl", broker.result_backend),
     }
+
+
+def _queue(broker: BrokerSettings, sweep: SweepSettings) -> dict[str, Any]:
+    """The one queue of all tasks, and the way into it."""
+    name = sweep.queue
+    options: dict[str, Any] = {
+        # Other applications on the same broker have a queue named celery.
+        "task_default_queue": name,
+        # Whoever sends one of these tasks through this app need not know the queue.
+        "task_routes": {"retention.*": {"queue": name}},
+    }
+    if sweep.queue_type is QueueType.CLASSIC:
+        return options
+    if not broker.is_rabbit:
+        raise ConfigurationError(
+            "SWEEP_QUEUE_TYPE='quorum' is refused: only RabbitMQ has quorum queues, so "
+            "CELERY_BROKER_URL must begin with amqp:// or amqps://, or the type be classic"
+        )
+    return {
+        **options,
+        "task_queues": [_quorum_queue(name)],
+        # A quorum queue refuses the QoS of a whole channel, and so cannot let a worker keep a task
+        # that is due later: with this, such a task waits in the broker.
+        "worker_detect_quorum_queues": True,
+    }
+
+
+def _quorum_queue(name: str) -> Queue:
+    arguments = {
+        "x-queue-type": "quorum",
+        # What RabbitMQ 4 has by default: a message that ends its worker each time must not do so
+        # for ever. The run log sends a batch again whose message was dropped.
+        "x-delivery-limit": _DELIVERIES,
+    }
+    # The queues in which tasks wait until they are due need an exchange that matches patterns.
+    exchange = Exchange(name, type="topic")
+    return Queue(name, exchange, routing_key=name, queue_arguments=arguments)
+
+
+def _confirmation(broker: BrokerSettings) -> dict[str, Any]:
+    """Let RabbitMQ confirm what it is sent: without, a message that it refuses is lost silently."""
+    return {"confirm_publish": True} if broker.is_rabbit else {}
 
 
 def _redelivery(broker: BrokerSettings, sweep: SweepSettings) -> dict[str, Any]:
@@ -104,10 +155,14 @@ def _redelivery(broker: BrokerSettings, sweep: SweepSettings) -> dict[str, Any]:
 
 
 def _encryption(option: str, url: str) -> dict[str, Any]:
-    """Check the certificate of an encrypted Redis unless its URL says otherwise.
+    """Check the certificate of an encrypted server unless its URL says otherwise.
 
-    Celery refuses a rediss:// URL that is silent on this.
+    Celery refuses a rediss:// URL that is silent on this; with amqps:// a certificate of any host
+    would do.
     """
+    if url.startswith("amqps://"):
+        # None stands for the host that the URL names.
+        return {option: {"cert_reqs": ssl.CERT_REQUIRED, "server_hostname": None}}
     if not url.startswith("rediss://") or "ssl_cert_reqs" in url:
         return {}
     return {option: {"ssl_cert_reqs": ssl.CERT_REQUIRED}}
@@ -119,13 +174,16 @@ def _delivery(sweep: SweepSettings) -> dict[str, Any]:
         # A batch that a dying worker held goes to another; claims in the store make that safe.
         "task_acks_late": True,
         "task_reject_on_worker_lost": True,
+        # By default a worker waits ten seconds for the answer of a child that is gone. A batch that
+        # ended and whose answer is late does no harm when it is delivered once more.
+        "worker_lost_wait": 2.0,
         # A worker that holds batches it does not work on starves the others.
         "worker_prefetch_multiplier": 1,
         # Without its connection a worker cannot ack, and the broker gives the task to another.
         "worker_cancel_long_running_tasks_on_connection_loss": True,
         # On SIGQUIT (or SIGTERM with REMAP_SIGTERM=SIGQUIT) a batch may end, within the grace
         # period that container runtimes give.
-        "worker_soft_shutdown_timeout": _SOFT_SHUTDOWN_SECONDS,
+        "worker_soft_shutdown_timeout": float(sweep.soft_shutdown_seconds),
         # Below the lease: a task gives up before another may take its claim. There is no hard
         # limit: what the soft one cannot interrupt is bounded by the statement timeout.
         "task_soft_time_limit": sweep.soft_time_limit_seconds,

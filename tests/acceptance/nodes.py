@@ -11,7 +11,6 @@ import psutil
 from pytest_celery import CeleryTestBackend, CeleryTestBroker, CeleryTestWorker
 
 from tests.waiting import eventually
-from worker.celery_config import QUEUE
 
 #: What a node's id is in a container; here it is the host part of a worker's name.
 HOST = "local"
@@ -67,18 +66,13 @@ class WorkerProcess:
 
     def worker_queue(self) -> str:
         """The queue it reads."""
-        return QUEUE
+        return str(self._env.get("SWEEP_QUEUE", "retention"))
 
     def start(self) -> None:
         """Start it; `ready` waits until it takes tasks."""
-        command = [
-            *(sys.executable, "-m", "celery", "-A", "worker", "worker"),
-            *("--loglevel", "INFO", "--hostname", f"{self.name}@{HOST}"),
-            *self._options,
-        ]
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                command,
+                [sys.executable, "-m", "celery", "-A", "worker", *self._arguments()],
                 cwd=self._folder,
                 env=self._env,
                 stdin=subprocess.DEVNULL,
@@ -86,6 +80,10 @@ class WorkerProcess:
                 stderr=log,
                 start_new_session=True,
             )
+
+    def _arguments(self) -> Sequence[str]:
+        name = f"{self.name}@{HOST}"
+        return ("worker", "--loglevel", "INFO", "--hostname", name, *self._options)
 
     def ready(self) -> bool:
         """Wait until it takes tasks."""
@@ -135,6 +133,13 @@ class WorkerProcess:
                 self._process.wait(timeout=15)
         except subprocess.TimeoutExpired:
             self.kill()
+
+
+class BeatProcess(WorkerProcess):
+    """A `celery -A worker beat` with a schedule file of its own."""
+
+    def _arguments(self) -> Sequence[str]:
+        return ("beat", "--loglevel", "INFO", "--schedule", f"schedule-{self.name}")
 
 
 def _number(name: str | int) -> int:

@@ -11,9 +11,11 @@ from celery.app.defaults import DEFAULTS
 from celery.backends.redis import RedisBackend
 from celery.beat import PersistentScheduler, ScheduleEntry
 from celery.schedules import BaseSchedule
+from celery.utils.quorum_queues import detect_quorum_queues
 
+from retention.errors import ConfigurationError
 from worker.brokers import prepare
-from worker.celery_config import QUEUE, beat_schedule, celery_options
+from worker.celery_config import beat_schedule, celery_options
 from worker.jitter import JitteredCrontab, JitteredInterval
 from worker.settings import SweepSettings, load_broker_settings, load_sweep_settings
 
@@ -37,10 +39,40 @@ def test_options_give_an_app_that_takes_json_alone_in_a_queue_of_its_own() -> No
     app = Celery(set_as_current=False)
     app.conf.update(options("redis://h"))
     assert app.conf.accept_content == ["json"]
-    assert app.conf.task_default_queue == QUEUE == "retention"
+    assert app.conf.task_default_queue == "retention"
     assert str(app.timezone) == "UTC"
     assert app.conf.task_acks_late
     assert app.conf.worker_prefetch_multiplier == 1
+
+
+@pytest.mark.parametrize("broker", ["redis://h", "amqp://h"])
+def test_every_task_of_ours_goes_to_the_queue_that_is_set(broker: str) -> None:
+    app = Celery(set_as_current=False)
+    app.conf.update(options(broker, "redis://h", QUEUE="eu"))
+    for task in ("retention.sweep", "retention.sweep_batch", "retention.finish_sweep"):
+        assert app.amqp.router.route({}, task)["queue"].name == "eu"
+    assert app.conf.beat_schedule["retention.sweep"]["options"]["queue"] == "eu"
+    assert list(app.amqp.queues) == ["eu"]
+
+
+def test_a_quorum_queue_is_asked_for_with_what_it_needs() -> None:
+    app = Celery(set_as_current=False)
+    app.conf.update(options("amqp://h", "redis://h", QUEUE_TYPE="quorum"))
+    queue = app.amqp.queues["retention"]
+    assert queue.queue_arguments == {"x-queue-type": "quorum", "x-delivery-limit": 20}
+    assert queue.exchange.type == "topic"
+    assert detect_quorum_queues(app, "amqp") == (True, "retention")
+
+
+@pytest.mark.parametrize("broker", ["redis://h", "filesystem:///spool"])
+def test_only_rabbitmq_has_quorum_queues(broker: str) -> None:
+    with pytest.raises(ConfigurationError, match="SWEEP_QUEUE_TYPE='quorum' is refused"):
+        options(broker, QUEUE_TYPE="quorum")
+
+
+def test_an_encrypted_rabbitmq_must_show_a_certificate_of_its_own_host() -> None:
+    given = options("amqps://h", "redis://h")
+    assert given["broker_use_ssl"] == {"cert_reqs": ssl.CERT_REQUIRED, "server_hostname": None}
 
 
 @pytest.mark.parametrize("lease", ["245", "300", "1000"])
@@ -59,7 +91,8 @@ def test_only_a_redis_broker_is_told_of_redelivery() -> None:
     assert isinstance(transport, dict)
     assert transport["control_folder"] == "/spool/control"
     assert "visibility_timeout" not in transport
-    assert options("amqp://h", "redis://h")["broker_transport_options"] == {}
+    confirms = {"confirm_publish": True}
+    assert options("amqp://h", "redis://h")["broker_transport_options"] == confirms
 
 
 @pytest.mark.parametrize(
@@ -100,7 +133,7 @@ def test_beat_starts_the_sweep_by_the_schedule_and_a_tick_expires_with_the_next(
         "retention.sweep": {
             "task": "retention.sweep",
             "schedule": expected,
-            "options": {"expires": expires, "queue": QUEUE},
+            "options": {"expires": expires, "queue": "retention"},
         }
     }
 

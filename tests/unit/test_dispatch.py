@@ -12,7 +12,6 @@ from retention.policy import RetentionPolicy
 from retention.runs import RunOutcome
 from retention.sweep import SweepResult
 from worker.app import RetentionApp
-from worker.celery_config import QUEUE
 from worker.dispatch import CeleryDispatch
 from worker.settings import BrokerSettings, load_sweep_settings
 
@@ -39,14 +38,14 @@ def result(run_id: str) -> SweepResult:
 
 def sent(made: RetentionApp) -> list[tuple[str, list[Any]]]:
     """The messages that wait in the queue: each task with its arguments."""
-    with made.connection_for_read() as connection, connection.SimpleQueue(QUEUE) as queue:
+    with made.connection_for_read() as connection, connection.SimpleQueue("retention") as queue:
         messages = [queue.get(block=False) for _ in range(queue.qsize())]
     return [(str(m.headers["task"]), m.payload[0]) for m in messages]
 
 
 def test_messages_carry_a_run_and_a_number_and_nothing_else() -> None:
     made = app()
-    with made.connection_for_read() as connection, connection.SimpleQueue(QUEUE) as queue:
+    with made.connection_for_read() as connection, connection.SimpleQueue("retention") as queue:
         queue.clear()
     dispatch = CeleryDispatch(made)
     dispatch.batches("run", iter(range(3)))

@@ -7,7 +7,10 @@ import pytest
 from retention.errors import ConfigurationError
 from worker.settings import BrokerSettings, load_broker_settings
 
-BROKER_RULE = "a URL such as redis://host:6379/0 or filesystem:///absolute/folder is needed"
+BROKER_RULE = (
+    "a URL such as redis://host:6379/0, amqp://user:password@host:5672/vhost or "
+    "filesystem:///absolute/folder is needed"
+)
 RESULTS_RULE = (
     "a URL such as redis://host:6379/0, db+postgresql://host/name or file:///absolute/folder is "
     "needed"

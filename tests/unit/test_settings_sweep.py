@@ -14,8 +14,11 @@ DEFAULTS: dict[str, Any] = {
     "history_days": 30,
     "schedule": Interval(3600),
     "jitter_seconds": 30,
+    "queue": "retention",
+    "queue_type": "classic",
     "lease_seconds": 300,
     "soft_time_limit_seconds": 240,
+    "soft_shutdown_seconds": 20,
     "visibility_timeout_seconds": None,
     "statement_timeout_seconds": 60,
     "lock_timeout_seconds": 5,
@@ -44,6 +47,7 @@ WHOLE: dict[str, tuple[int, int, str, str | None]] = {
     "VISIBILITY_TIMEOUT_SECONDS": (3, 604_800, "seconds", "twice the lease"),
     "STATEMENT_TIMEOUT_SECONDS": (1, 86_400, "seconds", None),
     "LOCK_TIMEOUT_SECONDS": (1, 3_600, "seconds", None),
+    "SOFT_SHUTDOWN_SECONDS": (0, 3600, "seconds", None),
     "TIME_BUDGET_SECONDS": (1, 604_800, "seconds", "no budget"),
     "MAX_THREADS": (1, 10**12, "threads", "no limit"),
     "ORPHAN_GRACE_SECONDS": (0, 2_592_000, "seconds", None),
@@ -132,6 +136,17 @@ def test_an_empty_value_is_refused_and_not_taken_for_the_default(name: str, valu
     line = refusal(**{name: value})
     assert line.startswith(f"SWEEP_{name}='' is refused: it is empty, but ")
     assert line.endswith("; remove it to use the default")
+
+
+@pytest.mark.parametrize("value", ["a b", "-x", "x" * 101, "celeryev.x", "w@h.celery.pidbox", "é"])
+def test_what_is_no_queue_of_ours_is_refused(value: str) -> None:
+    assert "none of Celery's own names" in refusal(QUEUE=value)
+    assert load(QUEUE="retention.eu-1_a").queue == "retention.eu-1_a"
+
+
+@pytest.mark.parametrize("value", ["stream", "Quorum"])
+def test_a_queue_is_classic_or_quorum(value: str) -> None:
+    assert refusal(QUEUE_TYPE=value).endswith("classic or quorum is needed")
 
 
 @pytest.mark.parametrize(("name", "value"), [("BATCH_SIZE", '"50"'), ("SCHEDULE", "'1h'")])

@@ -16,7 +16,10 @@ _REFUSED_BROKERS = {
     "sqla": "a database as broker answers no remote command (inspect, revoke, Flower)",
     "sqlalchemy": "a database as broker answers no remote command (inspect, revoke, Flower)",
 }
-_BROKER_RULE = "a URL such as redis://host:6379/0 or filesystem:///absolute/folder is needed"
+_BROKER_RULE = (
+    "a URL such as redis://host:6379/0, amqp://user:password@host:5672/vhost or "
+    "filesystem:///absolute/folder is needed"
+)
 _RESULTS_RULE = (
     "a URL such as redis://host:6379/0, db+postgresql://host/name or file:///absolute/folder is "
     "needed"
@@ -29,6 +32,7 @@ _REFUSED_BACKENDS = {
 }
 
 _REDIS = frozenset({"redis", "rediss", "sentinel"})
+_RABBIT = frozenset({"amqp", "amqps", "pyamqp"})
 
 # Stock Kombu looks once a second.
 _POLLING_SECONDS = 0.05
@@ -52,6 +56,11 @@ class BrokerSettings:
     def is_redis(self) -> bool:
         """Whether the broker is Redis: plain, encrypted, on a socket or behind Sentinel."""
         return _kind(self.broker_url) in _REDIS
+
+    @property
+    def is_rabbit(self) -> bool:
+        """Whether the broker is RabbitMQ, encrypted or not."""
+        return _kind(self.broker_url) in _RABBIT
 
     @property
     def folders(self) -> tuple[Path, ...]:

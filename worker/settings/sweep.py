@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_settings import SettingsConfigDict
 
 from retention.errors import ConfigurationError
+from worker.settings.queue import QueueName, QueueType
 from worker.settings.rules import (
     OptionalWhole,
     SettingsGroup,
@@ -105,11 +106,28 @@ class SweepSettings(SettingsGroup):
         "seconds",
         "Each start is put off at random by up to this long, and at most by half an interval.",
     )
+    queue: QueueName = setting(
+        "retention",
+        "letters, digits, _ . and - are needed, at most 100, and none of Celery's own names",
+        "The queue of every task; sweeps of two stores on one broker need two queues.",
+    )
+    queue_type: QueueType = setting(
+        QueueType.CLASSIC,
+        "classic or quorum is needed",
+        "What kind of queue RabbitMQ keeps; quorum needs an amqp:// or amqps:// broker.",
+    )
     lease_seconds: Whole = whole(
         300, 2, _DAY_SECONDS, "seconds", "How long a claim on a batch or a run lasts unrenewed."
     )
     soft_time_limit_seconds: Whole = whole(
         240, 1, _DAY_SECONDS, "seconds", "How long one task may run; below the lease."
+    )
+    soft_shutdown_seconds: Whole = whole(
+        20,
+        0,
+        3600,
+        "seconds",
+        "How long a worker that is to end lets its batches go on before it gives them back.",
     )
     visibility_timeout_seconds: OptionalWhole = whole(
         None,
