@@ -45,6 +45,15 @@ _TRANSIENT_NS = 300 * 10**9
 _UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, ArithmeticError)
 
 
+@contextlib.contextmanager
+def _told_to_the_worker() -> Iterator[None]:
+    """Call a folder that cannot be used an error of the channel: any other would end a worker."""
+    try:
+        yield
+    except OSError as error:
+        raise ChannelError(f"Cannot use {error.filename}: {error.strerror}") from error
+
+
 class Channel(filesystem.Channel):
     """A channel that writes, claims and rebinds atomically."""
 
@@ -67,6 +76,7 @@ class Channel(filesystem.Channel):
         except OSError as error:
             raise ChannelError(f"Cannot add message file {name!r}: {error.strerror}") from error
 
+    @_told_to_the_worker()
     def _get(self, queue: str, timeout: float | None = None) -> dict[str, Any]:
         for name in self._names(queue):
             claimed = self._claim(name)
@@ -75,9 +85,11 @@ class Channel(filesystem.Channel):
                 return message
         raise Empty
 
+    @_told_to_the_worker()
     def _size(self, queue: str) -> int:
         return len(self._list().get(queue, ()))
 
+    @_told_to_the_worker()
     def _purge(self, queue: str) -> int:
         removed = 0
         for name in self._list().get(queue, ()):
