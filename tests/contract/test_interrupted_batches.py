@@ -66,6 +66,22 @@ def test_a_worker_that_loses_its_claim_on_the_way_deletes_nothing(lab: Lab) -> N
     assert lab.store.runs.progress("r").values == {}
 
 
+def test_a_worker_that_is_told_to_end_gives_its_claim_back(lab: Lab) -> None:
+    """Whoever gets the message next need not wait for the lease."""
+    ends = iter([True, False])
+
+    def act() -> None:
+        if next(ends):
+            raise SystemExit
+
+    sweep = opened_run(lab, Acts(act))
+    with pytest.raises(SystemExit):
+        work_on(sweep, "r", 0)
+    assert lab.threads() == {"t"}
+    assert work_on(sweep, "r", 0).worked
+    assert lab.threads() == set()
+
+
 def test_a_store_that_is_away_gives_the_claim_back_for_another_try(lab: Lab) -> None:
     answers: list[Exception | None] = [StoreUnavailableError("away"), None]
 
