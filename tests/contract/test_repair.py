@@ -1,5 +1,6 @@
 """Bringing a run on its way again after a worker, a plan, a queue or a result was lost."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import timedelta
 
@@ -71,6 +72,35 @@ def test_the_batches_of_a_lost_queue_are_sent_again_and_once_a_lease_only(lab: L
     repair(sweep)
     repair(sweep)
     assert queue.sent == [("r", 0), ("r", 2)]
+
+
+class DiesSending(Queue):
+    """The dispatch of a worker that is killed after its first message."""
+
+    def batches(self, run_id: str, numbers: Iterable[int]) -> None:
+        super().batches(run_id, list(numbers)[:1])
+        raise SystemExit
+
+
+def test_batches_that_their_sender_did_not_get_to_wait_for_the_lease(lab: Lab) -> None:
+    """Until then nobody can tell them from batches that wait in the queue."""
+    seed_due(lab, 3)
+    with pytest.raises(SystemExit):
+        open_run(lab.sweep(dispatch=DiesSending(), batch_size=1), "r", allow_over_limit=False)
+    queue = Queue()
+    sweep = lab.sweep(dispatch=queue, batch_size=1)
+    lab.clock.now += LEASE
+    assert work_on(sweep, "r", 0).worked
+    repair(sweep)
+    assert queue.sent == []
+    lab.clock.now += EXPIRED
+    repair(sweep)
+    assert queue.sent == [("r", 1), ("r", 2)]
+    assert work_on(sweep, "r", 1).worked
+    assert work_on(sweep, "r", 2).worked
+    result = finish(sweep, "r")
+    assert result is not None
+    assert result.counts.values == {"deleted:finished": 3}
 
 
 def test_a_run_whose_last_worker_died_before_the_end_is_closed(lab: Lab) -> None:
