@@ -16,6 +16,7 @@ from stores import init_store
 from tests.acceptance.deployment import Deployment
 from tests.acceptance.nodes import LocalBackend, LocalBroker, Place, WorkerProcess
 from tests.acceptance.places import PostgresPlace, SqlitePlace, StorePlace
+from tests.brokers import BrokerPlace, broker_place
 from worker.app import RetentionApp
 from worker.settings import load_broker_settings, load_sweep_settings
 
@@ -42,11 +43,11 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> StorePlace:
 
 
 @pytest.fixture(params=["filesystem", "redis"])
-def broker(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The address of each broker without a server of its own, or with one of the session."""
-    if request.param == "redis":
-        return str(request.getfixturevalue("redis_url"))
-    return f"filesystem://{tmp_path / 'broker'}"
+def broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BrokerPlace]:
+    """Each broker: one of the session, or a folder of the test's own."""
+    made = broker_place(request, request.param, tmp_path)
+    yield made
+    made.close()
 
 
 @pytest.fixture(scope="session")
@@ -60,10 +61,11 @@ def leaving() -> Iterator[list[WorkerProcess]]:
 
 @pytest.fixture
 def deployment(
-    tmp_path: Path, place: StorePlace, broker: str, leaving: list[WorkerProcess]
+    tmp_path: Path, place: StorePlace, broker: BrokerPlace, leaving: list[WorkerProcess]
 ) -> Iterator[Deployment]:
     """A store and a broker, with batches of two threads; no worker yet."""
-    made = Deployment(tmp_path, place.provider, place.address, broker, {"SWEEP_BATCH_SIZE": "2"})
+    settings = {"SWEEP_BATCH_SIZE": "2", **broker.settings}
+    made = Deployment(tmp_path, place.provider, place.address, broker.url, settings)
     yield made
     leaving += made.close()
 

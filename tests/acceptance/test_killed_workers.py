@@ -67,11 +67,19 @@ def assert_whole(place: StorePlace, due: list[str]) -> None:
         assert rows[place.tables[-1]] == CHECKPOINTS
 
 
-@pytest.mark.parametrize("broker", ["redis"], indirect=True)
+@pytest.mark.parametrize(
+    ("place", "broker"),
+    [
+        *(("sqlite", "redis"), ("postgres", "redis"), ("sqlite", "quorum")),
+        pytest.param("postgres", "rabbitmq", marks=pytest.mark.soak),
+        pytest.param("postgres", "quorum", marks=pytest.mark.soak),
+    ],
+    indirect=True,
+)
 def test_the_message_of_a_killed_worker_is_delivered_again(
     deployment: Deployment, place: StorePlace, due: list[str]
 ) -> None:
-    """On Redis the next worker gets it, once its claim ran out; nobody has to ask again."""
+    """The next worker gets it, once its claim ran out; nobody has to ask again."""
     with caught_deleting(deployment, place, due) as (run_id, worker):
         worker.kill()
     assert_whole(place, due)
@@ -105,12 +113,7 @@ def test_the_next_tick_repairs_what_a_killed_worker_left(
 def test_a_killed_child_costs_its_lease_and_no_more(
     deployment: Deployment, place: StorePlace, due: list[str]
 ) -> None:
-    """Its worker gives the message back after ten seconds; it waits there for the claim's end."""
-    deployment.settings |= {
-        "SWEEP_SOFT_TIME_LIMIT_SECONDS": "12",
-        "SWEEP_LEASE_SECONDS": "13",
-        "SWEEP_VISIBILITY_TIMEOUT_SECONDS": "14",
-    }
+    """Its worker gives the message back at once; it waits there for the claim's end."""
     with caught_deleting(deployment, place, due) as (run_id, worker):
         (child,) = worker.container.children()
         os.kill(child, signal.SIGKILL)

@@ -18,6 +18,17 @@ on_redis = pytest.mark.parametrize("broker", ["redis"], indirect=True)
 on_sqlite = pytest.mark.parametrize("place", ["sqlite"], indirect=True)
 
 
+@pytest.mark.parametrize(
+    ("place", "broker"),
+    [
+        *(("sqlite", "filesystem"), ("postgres", "filesystem")),
+        *(("sqlite", "redis"), ("postgres", "redis")),
+        ("postgres", "rabbitmq"),
+        pytest.param("sqlite", "rabbitmq", marks=pytest.mark.soak),
+        pytest.param("sqlite", "quorum", marks=pytest.mark.soak),
+    ],
+    indirect=True,
+)
 def test_a_called_sweep_answers_under_its_celery_id(
     celery_setup: CeleryTestSetup, deployment: Deployment, place: StorePlace, long_ago: datetime
 ) -> None:

@@ -1,0 +1,1 @@
+"""Facts about a pool whose parts end at random."""
