@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import click
 
 from retention.errors import ConfigurationError
+from worker.cli.levels import listen
 from worker.settings import StoreSettings, SweepSettings, load_store_settings, load_sweep_settings
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -59,6 +60,9 @@ def _remember(context: click.Context, parameter: click.Parameter, value: Any) ->
     """Keep an option that was given; one nearer the verb wins over one before it."""
     if value is not None and value is not False:
         setattr(context.ensure_object(Invocation), str(parameter.name), value)
+        if parameter.name == "debug":
+            # Given after the verb, it is known only once the log is set up.
+            listen(debug=True)
 
 
 _STORAGE = click.option(

@@ -6,10 +6,9 @@ from functools import cached_property
 
 from retention.errors import ConfigurationError
 from worker.cli.invocation import Invocation
+from worker.cli.levels import OURS, listen
 from worker.logs.lines import LineFormatter
 from worker.settings import load_sweep_settings
-
-_OURS = ("retention", "stores", "worker")
 
 
 class _Handler(logging.Handler):
@@ -31,7 +30,7 @@ class _Handler(logging.Handler):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Let libraries speak only where it was asked for: what they fail at is said anyway."""
-        return self._invocation.debug or record.name.partition(".")[0] in _OURS
+        return self._invocation.debug or record.name.partition(".")[0] in OURS
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a record as a line."""
@@ -47,6 +46,4 @@ def log_to_stderr(invocation: Invocation) -> None:
     for handler in [h for h in root.handlers if isinstance(h, _Handler)]:
         root.removeHandler(handler)
     root.addHandler(_Handler(invocation))
-    level = logging.DEBUG if invocation.debug else logging.WARNING
-    for name in _OURS:
-        logging.getLogger(name).setLevel(level)
+    listen(debug=invocation.debug)
