@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from retention.errors import RetentionError
@@ -33,6 +34,7 @@ class DemoPool:
         self._log = folder / "worker.log"
         self._tell = tell
         self._environment = _environment(folder, store)
+        self._group: int | None = None
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -42,23 +44,15 @@ class DemoPool:
             RetentionError: It ended, or did not answer in time; the message ends with its log.
         """
         self._tell("celery -A worker worker -B")
-        command = self._command("worker", "-B", "--concurrency", "1", "--loglevel", "INFO")
-        with self._log.open("wb") as log:
-            worker = subprocess.Popen(  # noqa: S603 - our own command
-                [*command, "--schedule", str(self._folder / "beat")],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                cwd=self._folder,
-                env=self._environment,
-                # A group of its own: Ctrl-C is for us, and all of it can be ended at once.
-                start_new_session=True,
-            )
+        worker = None
         try:
+            with _interrupts_later():
+                worker = self._start()
             self._wait(worker)
             yield
         finally:
-            _stop(worker)
+            if worker is not None:
+                _stop(worker)
 
     def sweep(self) -> dict[str, Any]:
         """Have the store swept; the result of the run.
@@ -75,6 +69,22 @@ class DemoPool:
         except ValueError:
             raise self._failure(f"the sweep's result is no JSON: {answer.strip()}") from None
         return result
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        command = self._command("worker", "-B", "--concurrency", "1", "--loglevel", "INFO")
+        with self._log.open("wb") as log:
+            worker = subprocess.Popen(  # noqa: S603 - our own command
+                [*command, "--schedule", str(self._folder / "beat")],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self._folder,
+                env=self._environment,
+                # A group of its own: Ctrl-C is for us, and all of it can be ended at once.
+                process_group=0,
+            )
+        self._group = worker.pid
+        return worker
 
     def _wait(self, worker: subprocess.Popen[bytes]) -> None:
         self._tell("celery -A worker inspect ping")
@@ -108,6 +118,8 @@ class DemoPool:
                 timeout=_COMMAND_SECONDS,
                 cwd=self._folder,
                 env=self._environment,
+                # The worker's group: an interrupted command ends with it.
+                process_group=self._group,
             )
         except subprocess.TimeoutExpired:
             raise self._failure(
@@ -133,22 +145,41 @@ def _environment(folder: Path, store: Path) -> dict[str, str]:
 
 def _stop(worker: subprocess.Popen[bytes]) -> None:
     """End the worker in order, then whatever is left of its group; Ctrl-C does not cut it short."""
-    with _deaf_to_interrupts():
+    with _interrupts_to(lambda *_: None):
         worker.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
             worker.wait(_STOP_SECONDS)
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(worker.pid, signal.SIGKILL)
+        _end_group(worker)
         worker.wait()
 
 
+def _end_group(leader: subprocess.Popen[bytes]) -> None:
+    """Kill what is left of a group, and wait until it is gone: its folder is removed next."""
+    deadline = time.monotonic() + _STOP_SECONDS
+    with contextlib.suppress(ProcessLookupError):
+        while time.monotonic() < deadline:
+            os.killpg(leader.pid, signal.SIGKILL)
+            # A leader that nobody asked after would keep the group.
+            leader.poll()
+            time.sleep(0.02)
+
+
 @contextmanager
-def _deaf_to_interrupts() -> Iterator[None]:
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    for number in before:
-        signal.signal(number, signal.SIG_IGN)
+def _interrupts_later() -> Iterator[None]:
+    """Hold an interrupt back until the block is over: what is started in it is known by then."""
+    came: list[int] = []
+    with _interrupts_to(lambda number, _: came.append(number)):
+        yield
+    if came:
+        signal.raise_signal(came[0])
+
+
+@contextmanager
+def _interrupts_to(handler: Callable[[int, FrameType | None], object]) -> Iterator[None]:
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, handler) for number in numbers}
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number, previous in before.items():
+            signal.signal(number, previous)
