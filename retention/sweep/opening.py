@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 
-from retention.errors import ClaimLostError, StoreError, StoreUnavailableError
+from retention.errors import ClaimLostError, ConfigurationError, StoreError, StoreUnavailableError
 from retention.events import event
 from retention.ports import BatchPlan
 from retention.runs import BatchKind, Run, RunOutcome
@@ -58,7 +58,7 @@ def plan_run(sweep: Sweep, run: Run, token: str) -> SweepResult | None:
         with suppress(StoreError):
             sweep.store.runs.renew(run.run_id, sweep.clock())
         raise
-    except StoreError as error:
+    except (StoreError, ConfigurationError) as error:
         event(log, logging.ERROR, "plan_failed", trace=error, run=run.run_id, error=error)
         return _end(sweep, run, RunOutcome.FAILED, str(error))
     event(log, logging.INFO, "run_planned", run=run.run_id, threads=due.total(), batches=batches)

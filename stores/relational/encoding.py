@@ -1,8 +1,10 @@
 """How batches and counts are written into the run log: JSON, short where it is long."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
+from retention.errors import StoreError
 from retention.runs import Candidate, Counts, Outcome, ThreadOutcome
 from retention.threads import Horizon
 
@@ -15,7 +17,8 @@ def dump_candidates(candidates: Sequence[Candidate]) -> str:
 def load_candidates(text: str) -> list[Candidate]:
     """Read what ``dump_candidates`` wrote."""
     horizons = {str(horizon): horizon for horizon in Horizon}
-    return [Candidate(t, horizons[h], head) for t, h, head in json.loads(text)]
+    with _readable("candidates"):
+        return [Candidate(t, horizons[h], head) for t, h, head in json.loads(text)]
 
 
 def dump_outcomes(outcomes: Mapping[int, ThreadOutcome]) -> str:
@@ -26,7 +29,10 @@ def dump_outcomes(outcomes: Mapping[int, ThreadOutcome]) -> str:
 def load_outcomes(text: str) -> dict[int, ThreadOutcome]:
     """Read what ``dump_outcomes`` wrote."""
     known = {str(outcome): outcome for outcome in Outcome}
-    return {i: ThreadOutcome(known[o], detail, head) for i, o, detail, head in json.loads(text)}
+    with _readable("outcomes"):
+        return {
+            int(i): ThreadOutcome(known[o], detail, head) for i, o, detail, head in json.loads(text)
+        }
 
 
 def dump_counts(counts: Counts) -> str:
@@ -36,4 +42,13 @@ def dump_counts(counts: Counts) -> str:
 
 def load_counts(text: str) -> Counts:
     """Read what ``dump_counts`` wrote."""
-    return Counts(json.loads(text))
+    with _readable("counts"):
+        return Counts({str(name): int(number) for name, number in json.loads(text).items()})
+
+
+@contextmanager
+def _readable(what: str) -> Iterator[None]:
+    try:
+        yield
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+        raise StoreError(f"the run log holds {what} that cannot be read: {error!r}") from None

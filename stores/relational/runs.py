@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 from retention.errors import ClaimLostError
-from retention.policy import RetentionPolicy
 from retention.ports import BatchPlan, Claim
 from retention.runs import (
     Batch,
@@ -14,7 +13,6 @@ from retention.runs import (
     Outcome,
     Run,
     RunOutcome,
-    RunState,
     Source,
     ThreadOutcome,
 )
@@ -25,20 +23,10 @@ from stores.relational.encoding import (
     dump_candidates,
     dump_counts,
     dump_outcomes,
-    load_candidates,
-    load_counts,
-    load_outcomes,
 )
+from stores.relational.records import BATCH_COLUMNS, RUN_COLUMNS, batch_of, counts_of, run_of
 from stores.relational.totals import counters, latest, of_closed, of_plan
 
-_RUN = (
-    "run_id, state, outcome, reason, waiting_minutes, finished_minutes, allow_over_limit, "
-    "started_at, lease_until, planned, counts, closed_at, published_at"
-)
-_BATCH = (
-    "run_id, number, kind, source_run, source_number, candidates, outcomes, attempts, "
-    "claimed_until, done_at"
-)
 #: Batches read at once where all of a run are: a page of them stays within a few megabytes.
 _BATCHES_A_PAGE = 20
 
@@ -54,7 +42,7 @@ class RelationalRunLog:
         """Keep the log in this database."""
         self._db = db
         self._sql = {
-            name: sql.replace("{run}", _RUN).replace("{batch}", _BATCH)
+            name: sql.replace("{run}", RUN_COLUMNS).replace("{batch}", BATCH_COLUMNS)
             for name, sql in db.sql("stores.relational", "runs.sql").items()
         }
 
@@ -323,7 +311,7 @@ class RelationalRunLog:
     def _sum(self, tx: Transaction, run_id: str) -> tuple[Counts, int]:
         counts, examined = Counts(), 0
         for kind, text in tx.rows(self._sql["counts"], run_id=run_id):
-            batch = load_counts(text)
+            batch = counts_of(text, run_id)
             counts += batch
             examined += batch.everything() if kind == BatchKind.SWEEP else 0
         return counts, examined
@@ -333,48 +321,17 @@ class RelationalRunLog:
         return self._batch(tx, rows[0]) if rows else None
 
     def _batch(self, tx: Transaction, row: Row) -> Batch:
-        run_id, number, kind, source_run, source_number, candidates, outcomes = row[:7]
-        attempts, claimed_until, done_at = row[7:]
-        source = None if source_run is None else Source(source_run, source_number)
-        batch = Batch(
-            run_id,
-            number,
-            load_candidates(candidates),
-            BatchKind(kind),
-            source,
-            load_outcomes(outcomes),
-            attempts,
-            self._db.instant(claimed_until),
-            self._db.instant(done_at),
-        )
-        if source is not None:
-            origin = self._batch_in(tx, source.run_id, source.number)
+        batch = batch_of(row, self._db.instant)
+        if batch.source is not None:
+            origin = self._batch_in(tx, batch.source.run_id, batch.source.number)
             batch.candidates = origin.deleted() if origin else []
+        # What names no candidate would count a thread that is not there.
+        known = range(len(batch.candidates))
+        batch.outcomes = {i: o for i, o in batch.outcomes.items() if i in known}
         return batch
 
     def _run(self, row: Row) -> Run:
-        run_id, state, outcome, reason, waiting, finished, allow = row[:7]
-        started, lease, planned, counts, closed, published = row[7:]
-        instant = self._db.instant
-        return Run(
-            run_id,
-            RetentionPolicy(waiting, finished),
-            _known(instant(started)),
-            _known(instant(lease)),
-            RunState(state),
-            RunOutcome(outcome) if outcome else None,
-            reason,
-            bool(allow),
-            planned,
-            load_counts(counts),
-            instant(closed),
-            instant(published),
-        )
-
-
-def _known(instant: datetime | None) -> datetime:
-    assert instant is not None
-    return instant
+        return run_of(row, self._db.instant)
 
 
 def _key(claim: Claim) -> dict[str, object]:

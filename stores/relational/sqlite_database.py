@@ -19,6 +19,9 @@ from stores.relational.statements import load
 #: Words of SQLite's own messages that another try may not meet again.
 _PASSING = re.compile(r"locked|busy|disk I/O error|disk is full", re.IGNORECASE)
 
+#: Stands for a list of ids until a statement is run with some.
+_LIST = "IN (:ids)"
+
 #: Steps of SQLite's machine between two looks at the clock: some milliseconds.
 _STEPS_BETWEEN_LOOKS = 100_000
 
@@ -50,12 +53,12 @@ class SqliteTransaction:
     def rows(self, statement: str, **params: Any) -> list[Row]:
         """Run a statement and read all its rows."""
         self._stopwatch.start()
-        return self._connection.execute(statement, _bound(params)).fetchall()
+        return self._connection.execute(*_spread(statement, params)).fetchall()
 
     def change(self, statement: str, **params: Any) -> int:
         """Run a statement and say how many rows it changed."""
         self._stopwatch.start()
-        return self._connection.execute(statement, _bound(params)).rowcount
+        return self._connection.execute(*_spread(statement, params)).rowcount
 
     def change_many(self, statement: str, params: Sequence[Mapping[str, Any]]) -> None:
         """Run a statement once for each of these parameters."""
@@ -114,7 +117,10 @@ class SqliteDatabase:
 
     def instant(self, value: Any) -> datetime | None:
         """An instant as kept here, in UTC."""
-        return None if value is None else datetime.fromisoformat(value)
+        try:
+            return None if value is None else datetime.fromisoformat(value)
+        except (TypeError, ValueError):
+            raise StoreError(f"{self._where}: {str(value)[:40]!r} is no instant") from None
 
     def close(self) -> None:
         """Close the connection."""
@@ -158,8 +164,20 @@ def translated(where: str) -> Iterator[None]:
 
 @cache
 def _statements(package: str, filename: str) -> dict[str, str]:
-    ids = "IN (SELECT value FROM json_each(:ids))"
-    return {name: sql.replace("{ids}", ids) for name, sql in load(package, filename).items()}
+    return {name: sql.replace("{ids}", _LIST) for name, sql in load(package, filename).items()}
+
+
+def _spread(statement: str, params: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """A statement and its parameters, with a parameter of its own for each of some ids.
+
+    Not one JSON text for all: SQLite ends each of its strings at a NUL, and a thread whose id is
+    the beginning of another's would be taken for it.
+    """
+    bound = {name: _value(value) for name, value in params.items() if name != "ids"}
+    ids = params.get("ids", ())
+    bound |= {f"id{i}": thread_id for i, thread_id in enumerate(ids)}
+    marks = ", ".join(f":id{i}" for i in range(len(ids)))
+    return statement.replace(_LIST, f"IN ({marks})"), bound
 
 
 def _bound(params: Mapping[str, Any]) -> dict[str, Any]:
@@ -169,4 +187,4 @@ def _bound(params: Mapping[str, Any]) -> dict[str, Any]:
 def _value(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat(timespec="microseconds")
-    return json.dumps(value) if isinstance(value, list) else value
+    return value

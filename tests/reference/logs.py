@@ -50,6 +50,8 @@ _MEANINGS = {
     "monitors_not_told": "The event for Flower and other monitors was not sent.",
     "not_called_again": "The broker did not take a task's second call; the next tick repairs.",
     "old_records_stay": "Old runs could not be dropped; the next sweep tries again.",
+    "batch_unreadable": "A batch in the run log cannot be read; its threads are left alone.",
+    "counts_unreadable": "Counts in the run log cannot be read; the run's numbers miss them.",
     "plan_failed": "The plan met an error of the store, so the run failed.",
     "plan_made_again": "The plan of a run that nobody renewed is made anew.",
     "plan_refused": "The plan is above a safety limit; nothing is deleted.",

@@ -1,0 +1,110 @@
+"""Rows of the run log as what they record. A row somebody broke must not stop every sweep."""
+
+import logging
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from retention.errors import ConfigurationError, StoreError
+from retention.events import event
+from retention.policy import RetentionPolicy
+from retention.runs import (
+    Batch,
+    BatchKind,
+    Candidate,
+    Counts,
+    Run,
+    RunOutcome,
+    RunState,
+    Source,
+    ThreadOutcome,
+)
+from stores.relational.database import Row
+from stores.relational.encoding import load_candidates, load_counts, load_outcomes
+
+log = logging.getLogger("retention.sweep")
+
+#: Reads an instant as a database returns it.
+Instants = Callable[[Any], datetime | None]
+
+RUN_COLUMNS = (
+    "run_id, state, outcome, reason, waiting_minutes, finished_minutes, allow_over_limit, "
+    "started_at, lease_until, planned, counts, closed_at, published_at"
+)
+BATCH_COLUMNS = (
+    "run_id, number, kind, source_run, source_number, candidates, outcomes, attempts, "
+    "claimed_until, done_at"
+)
+
+
+def run_of(row: Row, instant: Instants) -> Run:
+    """A run from its row.
+
+    Raises:
+        StoreError: The row cannot be read; the message names the run.
+    """
+    run_id, state, outcome, reason, waiting, finished, allow = row[:7]
+    started, lease, planned, counts, closed, published = row[7:]
+    try:
+        return Run(
+            run_id,
+            RetentionPolicy(waiting, finished),
+            _known(instant(started)),
+            _known(instant(lease)),
+            RunState(state),
+            RunOutcome(outcome) if outcome else None,
+            reason,
+            bool(allow),
+            planned,
+            counts_of(counts, run_id),
+            instant(closed),
+            instant(published),
+        )
+    except (ConfigurationError, StoreError, ValueError) as error:
+        raise StoreError(
+            f"the record of run {run_id!r} in retention_runs cannot be read ({error}): mend or "
+            "delete that row"
+        ) from error
+
+
+def batch_of(row: Row, instant: Instants) -> Batch:
+    """A batch from its row; one that cannot be read names no thread, and is said in the log."""
+    run_id, number, kind, source_run, source_number, candidates, outcomes = row[:7]
+    attempts, claimed_until, done_at = row[7:]
+    named, became = _threads(run_id, number, candidates, outcomes)
+    return Batch(
+        run_id,
+        number,
+        named,
+        BatchKind.LATE if kind == BatchKind.LATE else BatchKind.SWEEP,
+        None if source_run is None else Source(source_run, source_number),
+        became,
+        attempts,
+        instant(claimed_until),
+        instant(done_at),
+    )
+
+
+def counts_of(text: str, run_id: str) -> Counts:
+    """Counts as they were written; none, and a line in the log, where they cannot be read."""
+    try:
+        return load_counts(text)
+    except StoreError as error:
+        event(log, logging.ERROR, "counts_unreadable", run=run_id, error=error)
+        return Counts()
+
+
+def _threads(
+    run_id: str, number: int, candidates: str, outcomes: str
+) -> tuple[list[Candidate], dict[int, ThreadOutcome]]:
+    try:
+        return load_candidates(candidates), load_outcomes(outcomes)
+    except StoreError as error:
+        event(log, logging.ERROR, "batch_unreadable", run=run_id, batch=number, error=error)
+        return [], {}
+
+
+def _known(instant: datetime | None) -> datetime:
+    if instant is None:
+        raise ValueError("an instant is missing")
+    return instant
