@@ -65,7 +65,8 @@ class Formats:
             raise CheckpointStoreFormatError(
                 f"{self._where}: the store is of format generation {str(generation)[:40]!r} with "
                 f"compression {str(compression)[:40]!r}; this version reads generation "
-                f"{GENERATION} only: reset the checkpoint store before starting this version"
+                f"{GENERATION} only: use the version that wrote it, or "
+                "reset the checkpoint store before starting this version"
             )
         return StoreFormat(compression == "on")
 

@@ -89,6 +89,13 @@ def test_it_ends_where_the_shell_lets_interrupts_be_ignored(path: Path, folder: 
     process.stdout.close()
 
 
+@pytest.mark.parametrize("host", ["", "  "])
+def test_an_empty_host_does_not_mean_every_address(path: Path, host: str) -> None:
+    ran = command_on(path, "serve", "--host", host, "--port", "0")
+    assert ran.status == 2
+    assert "--host needs an address" in ran.err
+
+
 def test_a_store_is_read_and_never_made(folder: Path) -> None:
     ran = command_on(folder / "missing.db", "serve", "--port", "0")
     assert (ran.status, ran.err.count("\n")) == (2, 1)

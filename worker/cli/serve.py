@@ -32,6 +32,9 @@ def serve(invocation: Invocation, host: str, port: int) -> ExitStatus:
     """
     from worker.metrics.serving import MetricsApp, metrics_server
 
+    if not host.strip():
+        # An empty name would mean every address of this machine.
+        raise click.UsageError("--host needs an address to listen on")
     with opened(invocation, Access.READ) as sweep:
         app = MetricsApp(sweep.store.runs, invocation.sweep().metrics_prefix)
         with metrics_server(host, port, app) as server, _until_ended():
