@@ -1,6 +1,5 @@
 """The rows of the official SQLite saver, in SQL."""
 
-import json
 from collections.abc import Mapping, Sequence
 
 from retention.ids import instant_of
@@ -74,9 +73,8 @@ class SqliteRows:
         return set(heads)
 
     def remnants(self, tx: Transaction, heads: Mapping[str, str], *, whole: bool) -> set[str]:
-        """Of these deleted threads, those with rows from their head on, or with any."""
-        name = "remnants" if whole else "remnants_from_head"
-        return {row[0] for row in tx.rows(self._sql[name], heads=json.dumps(dict(heads)))}
+        """Of these deleted threads, those with any row."""
+        return {row[0] for row in tx.rows(self._sql["remnants"], ids=list(heads))}
 
     def skeleton(self, tx: Transaction, thread_id: str) -> Skeleton:
         """The ids a thread holds."""

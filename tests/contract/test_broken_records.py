@@ -76,3 +76,7 @@ def test_an_id_that_goes_on_after_a_nul_is_no_other_thread(lab: Lab) -> None:
     result = lab.run()
     assert result.counts.values == {"deleted:finished": 1}
     assert lab.threads() == {"abc"}
+    late = lab.write_late("abc\0def", minutes=90)
+    assert late
+    assert lab.run().counts.values == {"cleaned:finished": 1}
+    assert lab.rows_of("abc\0def") == {}

@@ -3,6 +3,7 @@
 import os
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -87,6 +88,15 @@ def test_it_ends_where_the_shell_lets_interrupts_be_ignored(path: Path, folder: 
     process.terminate()
     assert process.wait(timeout=20) == 0
     process.stdout.close()
+
+
+def test_a_total_that_somebody_broke_is_no_traceback(served: Serving, path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("INSERT INTO retention_totals VALUES ('deleted:waiting', 'lots')")
+        connection.commit()
+    for page in ("/metrics", "/healthz"):
+        answer = served.get(page)
+        assert (answer[0], answer[2]) == (503, "the store cannot be read\n")
 
 
 @pytest.mark.parametrize("host", ["", "  "])

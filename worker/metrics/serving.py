@@ -52,8 +52,9 @@ class MetricsApp:
             return "405 Method Not Allowed", _TEXT, b"only GET and HEAD are answered\n"
         try:
             return page(environ)
-        except StoreError as error:
-            # The reason may name hosts and roles: it is for the log, not for whoever asks.
+        except (StoreError, ValueError, OverflowError) as error:
+            # A total that somebody broke is the store's fault as well. The reason may name hosts
+            # and roles: it is for the log, not for whoever asks.
             event(log, logging.ERROR, "store_not_read", error=error)
             return "503 Service Unavailable", _TEXT, b"the store cannot be read\n"
 

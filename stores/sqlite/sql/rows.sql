@@ -65,18 +65,11 @@ DELETE FROM checkpoints WHERE thread_id {ids};
 -- name: delete_writes
 DELETE FROM writes WHERE thread_id {ids};
 
--- name: remnants_from_head
-SELECT j.key FROM json_each(:heads) j
-WHERE EXISTS (
-    SELECT 1 FROM checkpoints c WHERE c.thread_id = j.key AND c.checkpoint_id >= j.value
-) OR EXISTS (
-    SELECT 1 FROM writes w WHERE w.thread_id = j.key AND w.checkpoint_id >= j.value
-);
-
 -- name: remnants
-SELECT j.key FROM json_each(:heads) j
-WHERE EXISTS (SELECT 1 FROM checkpoints c WHERE c.thread_id = j.key)
-    OR EXISTS (SELECT 1 FROM writes w WHERE w.thread_id = j.key);
+-- At once and later alike: SQLite has no dead index entries to walk.
+SELECT thread_id FROM checkpoints WHERE thread_id {ids}
+UNION
+SELECT thread_id FROM writes WHERE thread_id {ids};
 
 -- name: skeleton
 -- The last column is the root graph's checkpoint that called a subgraph; metadata is plain JSON.
