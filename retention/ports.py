@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
@@ -20,9 +20,11 @@ from retention.runs import (
     Source,
     ThreadOutcome,
 )
-from retention.threads import Horizon, Judge, LedgerEntry, ThreadFacts
+from retention.threads import Hold, Horizon, Judge, LedgerEntry, ThreadFacts
 
-Cursor = TypeVar("Cursor")
+#: Where a page of a listing ended. Each store knows its own: nobody else looks inside, and one that
+#: another store gave means nothing.
+Cursor: TypeAlias = Any
 
 #: The instant that decides, in UTC: always handed in, so that a test can set it.
 Clock = Callable[[], datetime]
@@ -45,6 +47,32 @@ class Ledger(Protocol):
     async def amark_finished(self, thread_ids: Collection[str], owner: str | None = None) -> None:
         """Async twin of ``mark_finished``."""
 
+    def hold(self, thread_ids: Collection[str], hold: Hold) -> set[str]:
+        """Exempt threads, at an operator's word; an earlier hold on one is replaced.
+
+        A hold outlives each start and mark. A thread that holds nothing, not even an entry here,
+        is not held.
+
+        Returns:
+            The ids that are held now.
+
+        Raises:
+            ConfigurationError: The hold has no reason, or an end that is past or in no time zone.
+        """
+
+    async def ahold(self, thread_ids: Collection[str], hold: Hold) -> set[str]:
+        """Async twin of ``hold``."""
+
+    def release(self, thread_ids: Collection[str]) -> set[str]:
+        """Take holds off, lapsed ones too; an entry that says nothing else goes with its hold.
+
+        Returns:
+            The ids whose hold was taken off.
+        """
+
+    async def arelease(self, thread_ids: Collection[str]) -> set[str]:
+        """Async twin of ``release``."""
+
     def entries(self, thread_ids: Collection[str]) -> dict[str, LedgerEntry]:
         """What the ledger keeps of these threads; unknown ones are left out."""
 
@@ -56,7 +84,7 @@ class Ledger(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Page(Generic[Cursor]):
+class Page:
     """Some threads of a listing, in its order; a ``cursor`` of None ends it."""
 
     facts: Sequence[ThreadFacts]
@@ -66,29 +94,30 @@ class Page(Generic[Cursor]):
 class ThreadIndex(Protocol):
     """Finds and reads threads without decoding state."""
 
-    def due_page(
-        self, now: datetime, after: tuple[datetime, str] | None, limit: int
-    ) -> Page[tuple[datetime, str]]:
+    def due_page(self, now: datetime, after: Cursor | None, limit: int) -> Page:
         """Threads whose recorded due time has passed."""
-
-    def declared_page(
-        self, now: datetime, after: tuple[datetime, str] | None, limit: int
-    ) -> Page[tuple[datetime, str]]:
-        """Threads whose declared waiting retention, counted from their start, is over."""
-
-    def head_page(
-        self, cutoff: datetime, ceiling: datetime, after: str | None, limit: int
-    ) -> Page[str]:
-        """Threads whose head is older than the cutoff, or not below what the ceiling allows.
-
-        An id that is no date sorts above the ceiling more often than not.
-        """
 
     def facts(self, thread_ids: Sequence[str]) -> dict[str, ThreadFacts]:
         """What there is to know of each of these threads."""
 
     def count_threads(self) -> int:
         """All threads that hold a checkpoint."""
+
+
+@runtime_checkable
+class SupportsWaitingHorizon(Protocol):
+    """A thread index that can list waiting threads by their age."""
+
+    def declared_page(self, now: datetime, after: Cursor | None, limit: int) -> Page:
+        """Threads whose declared waiting retention, counted from their start, is over."""
+
+    def head_page(
+        self, cutoff: datetime, ceiling: datetime, after: Cursor | None, limit: int
+    ) -> Page:
+        """Threads whose head is older than the cutoff, or not below what the ceiling allows.
+
+        An id that is no date sorts above the ceiling more often than not.
+        """
 
 
 @runtime_checkable

@@ -1,10 +1,12 @@
 """What is known of one thread, and the one function that says whether it may go."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from enum import StrEnum
+from typing import Self
 
+from retention.errors import ConfigurationError
 from retention.policy import RetentionPolicy, ThreadRetention
 
 
@@ -17,10 +19,30 @@ class Horizon(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """An operator's exemption of one thread."""
+    """An operator's exemption of one thread: why, until when, who said so, and when."""
 
     reason: str
     until: datetime | None = None
+    by: str | None = None
+    at: datetime | None = None
+
+    def placed(self, now: datetime) -> Self:
+        """The hold as a ledger keeps it when it is placed now, unless ``at`` names another time.
+
+        Raises:
+            ConfigurationError: It has no reason, or an end that is past or in no time zone.
+        """
+        if not self.reason.strip():
+            raise ConfigurationError("a hold needs a reason: none was given")
+        if self.until is None:
+            return replace(self, at=self.at or now)
+        if self.until.tzinfo is None:
+            raise ConfigurationError(f"a hold's end needs a time zone: {self.until.isoformat()}")
+        if self.until <= now:
+            raise ConfigurationError(
+                f"a hold's end must lie ahead: {self.until.isoformat()} is past"
+            )
+        return replace(self, until=self.until.astimezone(UTC), at=self.at or now)
 
     def is_on(self, now: datetime) -> bool:
         """Whether the hold still stands; one without an end stands until released."""

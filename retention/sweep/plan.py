@@ -6,7 +6,7 @@ from itertools import islice
 from typing import TypeVar
 
 from retention.ids import is_datable, lowest_id_at
-from retention.ports import Cursor, Page, ThreadIndex
+from retention.ports import Cursor, Page, SupportsWaitingHorizon, ThreadIndex
 from retention.runs import Candidate
 from retention.threads import Horizon, Rule, ThreadFacts, Verdict
 
@@ -20,20 +20,13 @@ def candidates(threads: ThreadIndex, rule: Rule, page_size: int) -> Iterator[Can
     """All threads past a horizon, each once: those due first, then those waiting too long.
 
     Held and undatable threads are candidates too, so that a result counts them. Memory holds one
-    page.
+    page. Waiting threads are read only where the rule sweeps them and the store can list them.
     """
     for facts in _pages(lambda after: threads.due_page(rule.now, after, page_size)):
         if _is_due(facts, rule):
             yield Candidate(facts.thread_id, Horizon.FINISHED, facts.head)
-    if not rule.sweeps_waiting:
-        return
-    for facts in _pages(lambda after: threads.declared_page(rule.now, after, page_size)):
-        if not _is_old(facts, rule) and _is_waiting(facts, rule):
-            yield Candidate(facts.thread_id, Horizon.WAITING, facts.head)
-    cutoff, ceiling = rule.now - rule.policy.waiting, rule.now + _CLOCK_SKEW
-    for facts in _pages(lambda after: threads.head_page(cutoff, ceiling, after, page_size)):
-        if _is_waiting(facts, rule):
-            yield Candidate(facts.thread_id, Horizon.WAITING, facts.head)
+    if rule.sweeps_waiting and isinstance(threads, SupportsWaitingHorizon):
+        yield from _waiting(threads, rule, page_size)
 
 
 def in_batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
@@ -43,7 +36,17 @@ def in_batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
         yield batch
 
 
-def _pages(read: Callable[[Cursor | None], Page[Cursor]]) -> Iterator[ThreadFacts]:
+def _waiting(threads: SupportsWaitingHorizon, rule: Rule, page_size: int) -> Iterator[Candidate]:
+    for facts in _pages(lambda after: threads.declared_page(rule.now, after, page_size)):
+        if not _is_old(facts, rule) and _is_waiting(facts, rule):
+            yield Candidate(facts.thread_id, Horizon.WAITING, facts.head)
+    cutoff, ceiling = rule.now - rule.policy.waiting, rule.now + _CLOCK_SKEW
+    for facts in _pages(lambda after: threads.head_page(cutoff, ceiling, after, page_size)):
+        if _is_waiting(facts, rule):
+            yield Candidate(facts.thread_id, Horizon.WAITING, facts.head)
+
+
+def _pages(read: Callable[[Cursor | None], Page]) -> Iterator[ThreadFacts]:
     page = read(None)
     yield from page.facts
     while page.cursor is not None:

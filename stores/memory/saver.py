@@ -77,6 +77,10 @@ class RetentionMemorySaver(InMemorySaver):
         yield from found
 
     def delete_thread(self, thread_id: str) -> None:
-        """Delete every checkpoint, write and blob of a thread."""
+        """Delete every checkpoint, write and blob of a thread, at the application's own word.
+
+        No hold keeps it: a hold exempts from sweeps and from an operator's erase. The ledger's
+        entry stays, hold included, until a sweep finds nothing left or the hold is released.
+        """
         with self._lock:
             super().delete_thread(str(thread_id))

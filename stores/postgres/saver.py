@@ -94,6 +94,14 @@ class RetentionPostgresSaver(PostgresSaver):
         config = with_text_id(config) if config else None
         yield from super().list(config, filter=filter, before=before, limit=limit)
 
+    def delete_thread(self, thread_id: str) -> None:
+        """Delete every checkpoint, write and blob of a thread, at the application's own word.
+
+        No hold keeps it: a hold exempts from sweeps and from an operator's erase. The ledger's
+        entry stays, hold included, until a sweep finds nothing left or the hold is released.
+        """
+        super().delete_thread(thread_id)
+
 
 class AsyncRetentionPostgresSaver(AsyncPostgresSaver):
     """Async twin of ``RetentionPostgresSaver``."""
@@ -144,6 +152,10 @@ class AsyncRetentionPostgresSaver(AsyncPostgresSaver):
         config = with_text_id(config) if config else None
         async for item in super().alist(config, filter=filter, before=before, limit=limit):
             yield item
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        """Async twin of ``RetentionPostgresSaver.delete_thread``."""
+        await super().adelete_thread(thread_id)
 
 
 def _prepare(

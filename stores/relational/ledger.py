@@ -1,7 +1,7 @@
 """The ledger in SQL: marks, starts and declared retentions."""
 
 import asyncio
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -81,6 +81,59 @@ class RelationalLedger:
         """Async twin of ``mark_finished``."""
         await asyncio.to_thread(self.mark_finished, thread_ids, owner)
 
+    def hold(self, thread_ids: Collection[str], hold: Hold) -> set[str]:
+        """Exempt threads, at an operator's word; an earlier hold on one is replaced.
+
+        A hold outlives each start and mark. A thread that holds nothing, not even an entry here,
+        is not held.
+
+        Returns:
+            The ids that are held now.
+
+        Raises:
+            ConfigurationError: The hold has no reason, or an end that is past or in no time zone.
+            StoreUnavailableError: The store cannot be reached, or a delete held the lock too long.
+        """
+        placed = hold.placed(self._clock())
+        params = {"reason": placed.reason, "until": placed.until, "by": placed.by, "at": placed.at}
+        held: set[str] = set()
+        for ids in _chunks(thread_ids):
+            with self._db.transaction() as tx:
+                self._rows.lock_all(tx, ids)
+                known = sorted(self._known_in(tx, ids))
+                tx.change_many(self._sql["hold"], [{"thread_id": i, **params} for i in known])
+            held.update(known)
+        return held
+
+    async def ahold(self, thread_ids: Collection[str], hold: Hold) -> set[str]:
+        """Async twin of ``hold``."""
+        return await asyncio.to_thread(self.hold, thread_ids, hold)
+
+    def release(self, thread_ids: Collection[str]) -> set[str]:
+        """Take holds off, lapsed ones too; an entry that says nothing else goes with its hold.
+
+        Returns:
+            The ids whose hold was taken off.
+
+        Raises:
+            StoreUnavailableError: The store cannot be reached, or a delete held the lock too long.
+        """
+        released: set[str] = set()
+        for ids in _chunks(thread_ids):
+            with self._db.transaction() as tx:
+                self._rows.lock_all(tx, ids)
+                entries = self.entries_in(tx, ids)
+                held = sorted(i for i, entry in entries.items() if entry.hold is not None)
+                if held:
+                    tx.change(self._sql["release"], ids=held)
+                    tx.change(self._sql["drop_released"], ids=held)
+            released.update(held)
+        return released
+
+    async def arelease(self, thread_ids: Collection[str]) -> set[str]:
+        """Async twin of ``release``."""
+        return await asyncio.to_thread(self.release, thread_ids)
+
     def entries(self, thread_ids: Collection[str]) -> dict[str, LedgerEntry]:
         """What the ledger keeps of these threads; unknown ones are left out."""
         found: dict[str, LedgerEntry] = {}
@@ -127,6 +180,11 @@ class RelationalLedger:
         rows = tx.rows(self._sql[name], now=now, after_at=after_at, after_id=after_id, limit=limit)
         return [(self._db.instant(at) or now, thread_id) for thread_id, at in rows]
 
+    def _known_in(self, tx: Transaction, ids: Sequence[str]) -> set[str]:
+        """Of these threads, those with a checkpoint, a write or an entry."""
+        holding = self._rows.remnants(tx, dict.fromkeys(ids, ""), whole=True)
+        return {*holding, *self.entries_in(tx, ids)}
+
     def _start_params(self, declared: ThreadRetention | None, now: datetime) -> dict[str, Any]:
         until = now + self._policy.for_thread(declared).waiting if declared else None
         return {
@@ -143,12 +201,13 @@ class RelationalLedger:
         return {"thread_id": thread_id, "now": now, "due_at": now + finished, "owner": owner}
 
     def _entry(self, row: Row) -> LedgerEntry:
-        thread_id, started, marked, due, waiting, finished, owner, reason, until = row
+        thread_id, started, marked, due, waiting, finished, owner, *held = row
         instant = self._db.instant
         declared = None
         if waiting is not None or finished is not None:
             declared = ThreadRetention(waiting, finished)
-        hold = None if reason is None else Hold(reason, instant(until))
+        reason, until, by, at = held
+        hold = None if reason is None else Hold(reason, instant(until), by, instant(at))
         return LedgerEntry(
             thread_id, instant(started), instant(marked), instant(due), declared, owner, hold
         )

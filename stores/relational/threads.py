@@ -20,21 +20,15 @@ class RelationalThreads:
         self._rows = rows
         self._ledger = ledger
 
-    def due_page(
-        self, now: datetime, after: tuple[datetime, str] | None, limit: int
-    ) -> Page[tuple[datetime, str]]:
+    def due_page(self, now: datetime, after: tuple[datetime, str] | None, limit: int) -> Page:
         """Threads whose recorded due time has passed."""
         return self._ledger_page("due_page", now, after, limit)
 
-    def declared_page(
-        self, now: datetime, after: tuple[datetime, str] | None, limit: int
-    ) -> Page[tuple[datetime, str]]:
+    def declared_page(self, now: datetime, after: tuple[datetime, str] | None, limit: int) -> Page:
         """Threads whose declared waiting retention, counted from their start, is over."""
         return self._ledger_page("declared_page", now, after, limit)
 
-    def head_page(
-        self, cutoff: datetime, ceiling: datetime, after: str | None, limit: int
-    ) -> Page[str]:
+    def head_page(self, cutoff: datetime, ceiling: datetime, after: str | None, limit: int) -> Page:
         """Threads whose head is older than the cutoff, or not below what the ceiling allows."""
         bounds = (lowest_id_at(cutoff), lowest_id_at(ceiling))
         with self._db.reading() as tx:
@@ -67,7 +61,7 @@ class RelationalThreads:
 
     def _ledger_page(
         self, name: str, now: datetime, after: tuple[datetime, str] | None, limit: int
-    ) -> Page[tuple[datetime, str]]:
+    ) -> Page:
         with self._db.reading() as tx:
             listed = self._ledger.page_in(tx, name, now, after, limit)
             thread_ids = [thread_id for _, thread_id in listed]

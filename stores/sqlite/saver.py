@@ -41,6 +41,14 @@ class RetentionSqliteSaver(SqliteSaver):
             saved = cursor.execute(_PUT, params).rowcount
         return _saved(params, saved)
 
+    def delete_thread(self, thread_id: str) -> None:
+        """Delete every checkpoint and write of a thread, at the application's own word.
+
+        No hold keeps it: a hold exempts from sweeps and from an operator's erase. The ledger's
+        entry stays, hold included, until a sweep finds nothing left or the hold is released.
+        """
+        super().delete_thread(thread_id)
+
 
 class AsyncRetentionSqliteSaver(AsyncSqliteSaver):
     """Async twin of ``RetentionSqliteSaver``."""
@@ -63,6 +71,10 @@ class AsyncRetentionSqliteSaver(AsyncSqliteSaver):
             saved = cursor.rowcount
             await self.conn.commit()
         return _saved(params, saved)
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        """Async twin of ``RetentionSqliteSaver.delete_thread``."""
+        await super().adelete_thread(thread_id)
 
 
 def _put_params(

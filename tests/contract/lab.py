@@ -15,9 +15,11 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 
 from retention import RetentionPolicy
 from retention.filters import LiveThreadFilter
+from retention.ports import SupportsWaitingHorizon
 from retention.runs import Outcome
 from retention.sweep import Dispatch, LocalDispatch, Sweep, SweepOptions, SweepResult, dry_run
 from retention.sweep import run_sweep as sweep_in_process
+from retention.threads import Hold
 from stores import Store, StoreOptions, open_store
 from stores.relational.schema import OWN_TABLES
 from tests.contract.direct import Direct, Tables, of_thread
@@ -84,6 +86,13 @@ class Lab:
         """The store's sync saver."""
         return self.store.saver
 
+    @property
+    def waiting(self) -> SupportsWaitingHorizon:
+        """The store's thread index, which can list waiting threads."""
+        index = self.store.threads
+        assert isinstance(index, SupportsWaitingHorizon)
+        return index
+
     def ago(self, minutes: float) -> datetime:
         """An instant before the clock's; after it if negative."""
         return self.clock.now - timedelta(minutes=minutes)
@@ -124,13 +133,13 @@ class Lab:
         foreign = {**stored.checkpoint, "id": checkpoint_id, "ts": ts}
         self.saver.put(config_of(thread_id), foreign, stored.metadata, {})  # type: ignore[arg-type]
 
-    def hold(self, thread_id: str, until: str = "NULL") -> None:
-        """Exempt a thread, as an operator does; ``until`` is SQL."""
-        self.direct.execute(
-            "INSERT INTO retention_threads (thread_id, hold_reason, hold_until) "
-            f"VALUES ('{thread_id}', 'audit', {until}) ON CONFLICT (thread_id) DO UPDATE "
-            "SET hold_reason = excluded.hold_reason, hold_until = excluded.hold_until"
-        )
+    def hold(self, thread_id: str, lapsed: float | None = None) -> None:
+        """Exempt a thread, as an operator does; until so many minutes ago if that is given."""
+        if lapsed is None:
+            assert self.store.ledger.hold([thread_id], Hold("audit")) == {thread_id}
+            return
+        hold = Hold("audit", until=self.ago(lapsed))
+        self.at(-lapsed - 1, lambda: self.store.ledger.hold([thread_id], hold))
 
     def sweep(
         self,

@@ -1,6 +1,6 @@
 """Ledger entries of threads that were started and never came to hold anything."""
 
-from tests.contract.lab import Lab, on_disk
+from tests.contract.lab import Lab
 
 
 def entries(lab: Lab) -> set[str]:
@@ -31,7 +31,6 @@ def test_those_of_threads_that_hold_something_stay(lab: Lab) -> None:
     assert (lab.rows_of("young"), lab.rows_of("marked")) == before
 
 
-@on_disk
 def test_those_of_held_threads_stay(lab: Lab) -> None:
     start(lab, "held", 90)
     lab.hold("held")

@@ -29,9 +29,10 @@ def seed_every_case(lab: Lab) -> None:
     lab.seed("gone", 30, marked=20)
     lab.saver.delete_thread("gone")
     lab.put_foreign("undatable", "zzz", "soon")
-    if lab.store.provider != "memory":
-        lab.seed("held", 90)
-        lab.hold("held")
+    lab.seed("held", 90, marked=20)
+    lab.hold("held")
+    lab.seed("held-once", 90, marked=20)
+    lab.hold("held-once", lapsed=5)
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 500])
@@ -50,7 +51,7 @@ def test_a_dry_run_answers_as_a_run_does_and_changes_nothing(
     assert run.pop("dry_run") is False
     assert preview.pop("run_id") != run.pop("run_id")
     assert preview == run
-    assert run["swept_count"] == (1 if lab.store.provider == "memory" else 3)
+    assert run["swept_count"] == (2 if lab.store.provider == "memory" else 4)
 
 
 @on_disk

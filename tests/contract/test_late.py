@@ -5,7 +5,7 @@ from typing import Any
 from retention.runs import Outcome, RunOutcome
 from retention.sweep import finish, open_run, work_on
 from tests.contract.direct import Tables
-from tests.contract.lab import Lab, on_disk
+from tests.contract.lab import Lab
 from tests.contract.pool import Queue
 from tests.seeding import config_of, seed_thread
 
@@ -133,7 +133,6 @@ def test_a_thread_that_was_cleaned_does_not_count_as_swept(lab: Lab) -> None:
     assert lab.store.runs.totals()["cleaned:finished"] == 1
 
 
-@on_disk
 def test_a_held_thread_keeps_its_late_writes(lab: Lab) -> None:
     heads = delete_by_sweep(lab, "t")
     write_on(lab, "t", heads["t"])

@@ -124,7 +124,7 @@ def test_a_later_start_replaces_a_declaration_and_one_without_clears_it(lab: Lab
     assert found.declared == ThreadRetention(20)
     lab.store.ledger.start(["t"])
     assert entry(lab) == LedgerEntry("t", started_at=NOW)
-    assert lab.store.threads.declared_page(lab.ago(-1000), None, 10).facts == []
+    assert lab.waiting.declared_page(lab.ago(-1000), None, 10).facts == []
 
 
 @pytest.mark.parametrize(

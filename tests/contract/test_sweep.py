@@ -76,7 +76,7 @@ def test_every_reason_to_leave_a_thread_alone_is_counted(lab: Lab) -> None:
     lab.seed("held-due", 90, marked=20)
     lab.hold("held-due")
     lab.seed("held-once", 90)
-    lab.hold("held-once", "'2026-06-01T11:00:00+00:00'")
+    lab.hold("held-once", lapsed=60)
     lab.put_foreign("undatable", "zzz", "soon")
     result = lab.run(FlowsEngineFilter(lab.store), Claims("claimed", "parked")).to_json()
     assert result["outcome"] == "completed"

@@ -17,7 +17,7 @@ from tests.seeding import config_of, park, seed_thread
 CEILING = NOW + timedelta(days=1)
 
 
-def walk(read: Callable[[Any], Page[Any]]) -> tuple[list[str], int]:
+def walk(read: Callable[[Any], Page]) -> tuple[list[str], int]:
     """All threads of a listing, and how many pages it took."""
     found: list[str] = []
     cursor, pages = None, 0
@@ -32,7 +32,7 @@ def walk(read: Callable[[Any], Page[Any]]) -> tuple[list[str], int]:
 
 def heads(lab: Lab, limit: int, cutoff: datetime = NOW) -> tuple[list[str], int]:
     """Threads older than a cutoff, page by page."""
-    return walk(lambda after: lab.store.threads.head_page(cutoff, CEILING, after, limit))
+    return walk(lambda after: lab.waiting.head_page(cutoff, CEILING, after, limit))
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 5])
@@ -119,7 +119,7 @@ def test_declared_threads_come_by_the_end_of_their_declaration(lab: Lab) -> None
         lab.at(-started, lambda t=thread_id, d=declared: lab.store.ledger.start([t], d))  # type: ignore[misc]
 
     def pages(limit: int) -> tuple[list[str], int]:
-        return walk(lambda after: lab.store.threads.declared_page(NOW, after, limit))
+        return walk(lambda after: lab.waiting.declared_page(NOW, after, limit))
 
     assert pages(10) == (["b", "a"], 1)
     assert pages(2) == (["b", "a"], 2)
@@ -143,7 +143,7 @@ def test_where_ts_is_plain_it_dates_a_foreign_head(lab: Lab) -> None:
 @pytest.mark.parametrize("ts", ["", "soon", "2026-06-01T10:00:00", "2026-99-01T00:00:00Z"])
 def test_a_ts_that_is_no_instant_leaves_the_thread_undatable(lab: Lab, ts: str) -> None:
     lab.put_foreign("t", "zzz", ts)
-    (facts,) = lab.store.threads.head_page(lab.ago(60), CEILING, None, 10).facts
+    (facts,) = lab.waiting.head_page(lab.ago(60), CEILING, None, 10).facts
     assert (facts.head, facts.head_at) == ("zzz", None)
 
 

@@ -16,9 +16,26 @@ VALUES (:thread_id, :now, :due_at, :owner)
 ON CONFLICT (thread_id) DO UPDATE SET
     marked_at = excluded.marked_at, due_at = excluded.due_at, owner = excluded.owner;
 
+-- name: hold
+INSERT INTO retention_threads (thread_id, hold_reason, hold_until, held_by, held_at)
+VALUES (:thread_id, :reason, :until, :by, :at)
+ON CONFLICT (thread_id) DO UPDATE SET
+    hold_reason = excluded.hold_reason, hold_until = excluded.hold_until,
+    held_by = excluded.held_by, held_at = excluded.held_at;
+
+-- name: release
+UPDATE retention_threads
+SET hold_reason = NULL, hold_until = NULL, held_by = NULL, held_at = NULL
+WHERE thread_id {ids};
+
+-- name: drop_released
+DELETE FROM retention_threads
+WHERE thread_id {ids} AND started_at IS NULL AND marked_at IS NULL AND due_at IS NULL
+    AND declared_until IS NULL;
+
 -- name: entries
 SELECT thread_id, started_at, marked_at, due_at, declared_waiting_minutes,
-    declared_finished_minutes, owner, hold_reason, hold_until
+    declared_finished_minutes, owner, hold_reason, hold_until, held_by, held_at
 FROM retention_threads WHERE thread_id {ids};
 
 -- name: remove
