@@ -1,0 +1,1 @@
+"""The Redis store: plain Redis or Valkey, no module."""

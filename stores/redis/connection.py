@@ -1,0 +1,125 @@
+"""Running operations on a server, a sentinel's master or a cluster, sync and async.
+
+Both connections differ only in what they await. Their clients send a request again where its
+answer was lost, so every script must come to the same when it runs twice.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from redis.exceptions import NoScriptError
+
+from stores.redis.errors import translate, translated
+from stores.redis.requests import Call, Result, Steps
+
+
+class Connection:
+    """Runs operations through a sync client of redis-py."""
+
+    def __init__(self, client: Any) -> None:
+        """Use this client: ``Redis`` or ``RedisCluster``, with replies as bytes."""
+        self.client = client
+
+    def run(self, steps: Steps[Result]) -> Result:
+        """Carry out an operation.
+
+        Raises:
+            StoreUnavailableError: The server cannot be reached, is not ready, or is full.
+            StoreError: It refuses a call.
+            ConfigurationError: It refuses the user.
+        """
+        try:
+            calls = next(steps)
+            while True:
+                calls = steps.send(self.send(calls))
+        except StopIteration as end:
+            result: Result = end.value
+            return result
+        finally:
+            steps.close()
+
+    def send(self, calls: Sequence[Call]) -> list[Any]:
+        """Send calls together; their replies in order."""
+        with translated():
+            replies = self._sent(calls)
+            missing = _without_script(calls, replies)
+            if missing:
+                for script in {calls[i].script for i in missing}:
+                    self.client.script_load(script.text)
+                again = self._sent([calls[i] for i in missing])
+                for i, reply in zip(missing, again, strict=True):
+                    replies[i] = reply
+        return _checked(replies)
+
+    def _sent(self, calls: Sequence[Call]) -> list[Any]:
+        if len(calls) == 1:
+            try:
+                return [self.client.execute_command(*_command(calls[0]))]
+            except NoScriptError as error:
+                return [error]
+        pipeline = self.client.pipeline(transaction=False)
+        for call in calls:
+            pipeline.execute_command(*_command(call))
+        replies: list[Any] = pipeline.execute(raise_on_error=False)
+        return replies
+
+
+class AsyncConnection:
+    """Runs operations through an async client of redis-py."""
+
+    def __init__(self, client: Any) -> None:
+        """Use this client, made in the loop that it runs in."""
+        self.client = client
+
+    async def run(self, steps: Steps[Result]) -> Result:
+        """Carry out an operation; raises as the sync connection does."""
+        try:
+            calls = next(steps)
+            while True:
+                calls = steps.send(await self.send(calls))
+        except StopIteration as end:
+            result: Result = end.value
+            return result
+        finally:
+            steps.close()
+
+    async def send(self, calls: Sequence[Call]) -> list[Any]:
+        """Send calls together; their replies in order."""
+        with translated():
+            replies = await self._sent(calls)
+            missing = _without_script(calls, replies)
+            if missing:
+                for script in {calls[i].script for i in missing}:
+                    await self.client.script_load(script.text)
+                again = await self._sent([calls[i] for i in missing])
+                for i, reply in zip(missing, again, strict=True):
+                    replies[i] = reply
+        return _checked(replies)
+
+    async def _sent(self, calls: Sequence[Call]) -> list[Any]:
+        if len(calls) == 1:
+            try:
+                return [await self.client.execute_command(*_command(calls[0]))]
+            except NoScriptError as error:
+                return [error]
+        pipeline = self.client.pipeline(transaction=False)
+        for call in calls:
+            pipeline.execute_command(*_command(call))
+        replies: list[Any] = await pipeline.execute(raise_on_error=False)
+        return replies
+
+
+def _command(call: Call) -> tuple[Any, ...]:
+    return ("EVALSHA", call.script.digest, 1, call.start, *call.args)
+
+
+def _without_script(calls: Sequence[Call], replies: Sequence[Any]) -> list[int]:
+    """Positions of calls whose server does not know their script (yet, or any more)."""
+    return [i for i in range(len(calls)) if isinstance(replies[i], NoScriptError)]
+
+
+def _checked(replies: list[Any]) -> list[Any]:
+    for reply in replies:
+        if isinstance(reply, Exception):
+            raise translate(reply) from reply
+    return replies

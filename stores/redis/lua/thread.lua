@@ -1,0 +1,80 @@
+-- What every script on threads begins with. KEYS[1] is how the names of all keys of one bucket
+-- begin; the scripts derive names from it, all within the one slot that its hash tag makes.
+--
+-- The keys of a thread: m: its meta, a hash; c: its checkpoints, i: the names of their places,
+-- sorted; b: its blobs; w: its writes. The meta holds, each where there is one:
+--   seal    what the other four hold; another count means that one of them was lost
+--   rev     a value that no other state of a thread under this id ever had
+--   head    the newest checkpoint's id; at: the newest instant of any, in microseconds
+--   undated 1 where a checkpoint has no date
+--   st mk due ow   started, marked, due, and who marked it
+--   dw df   declared retentions in minutes, empty where started without
+--   hr hu hb ha    a hold: its reason, end, who and when
+-- The bucket's indexes, sorted sets of thread ids: live (all that hold a checkpoint, by their
+-- newest instant), expiry (every thread, by the server's time at which its keys go), marks (by
+-- due time), holds (by end).
+local BUCKET = KEYS[1]
+local LIVE, EXPIRY = BUCKET .. 'live', BUCKET .. 'expiry'
+local MARKS, HOLDS = BUCKET .. 'marks', BUCKET .. 'holds'
+
+local function keys_of(id)
+  return { BUCKET .. 'm:' .. id, BUCKET .. 'c:' .. id, BUCKET .. 'i:' .. id,
+    BUCKET .. 'b:' .. id, BUCKET .. 'w:' .. id }
+end
+
+local function seal_of(k)
+  return redis.call('HLEN', k[2]) .. ' ' .. redis.call('ZCARD', k[3]) .. ' '
+    .. redis.call('HLEN', k[4]) .. ' ' .. redis.call('HLEN', k[5])
+end
+
+-- Whether all of a thread is there. What lost a part, to eviction or a hand, counts as gone.
+local function is_whole(k)
+  return redis.call('HGET', k[1], 'seal') == seal_of(k)
+end
+
+-- UNLINK, since DEL of a large thread would hold up everybody. It comes first in every script
+-- that deletes: after one write the server lets a script go on even where its memory is full.
+local function discard(k, id)
+  redis.call('UNLINK', k[1], k[2], k[3], k[4], k[5])
+  redis.call('ZREM', LIVE, id)
+  redis.call('ZREM', EXPIRY, id)
+  redis.call('ZREM', MARKS, id)
+  redis.call('ZREM', HOLDS, id)
+end
+
+-- The declared waiting retention, capped by the platform's; a thread never started has its
+-- saver's. All in milliseconds but the declared one.
+local function waiting_of(k, platform, own)
+  local declared = redis.call('HGET', k[1], 'dw')
+  if not declared then return math.min(platform, own) end
+  if declared == '' then return platform end
+  return math.min(platform, declared * 60000)
+end
+
+-- One absolute instant for all keys, in the server's time, so that the thread goes whole. A hold
+-- without an end takes the instant away; one with an end moves it there at least.
+local function set_expiry(k, id, expires)
+  local hold = redis.call('HMGET', k[1], 'hr', 'hu')
+  if hold[1] and hold[2] == '' then
+    for i = 1, 5 do redis.call('PERSIST', k[i]) end
+    redis.call('ZADD', EXPIRY, '+inf', id)
+    return
+  end
+  if hold[1] then expires = math.max(expires, math.ceil(hold[2] / 1000)) end
+  local at = string.format('%.0f', expires)
+  for i = 1, 5 do redis.call('PEXPIREAT', k[i], at) end
+  redis.call('ZADD', EXPIRY, at, id)
+end
+
+-- After every change of a thread: a new revision, the seal, and where it counts as activity, the
+-- waiting retention from now on. `platform` and `own` are milliseconds.
+local function resealed(k)
+  local t = redis.call('TIME')
+  local n = redis.call('HINCRBY', k[1], 'n', 1)
+  redis.call('HSET', k[1], 'rev', t[1] .. '.' .. t[2] .. '.' .. n, 'seal', seal_of(k))
+  return t[1] * 1000 + math.floor(t[2] / 1000)
+end
+
+local function saved(k, id, platform, own)
+  set_expiry(k, id, resealed(k) + waiting_of(k, platform, own))
+end
