@@ -17,7 +17,8 @@ from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from retention.errors import CheckpointSerializationError
-from stores.serializer import COMPRESSED, LARGEST_BYTES, CompressingSerializer, readable_types
+from stores.compression import LARGEST_BYTES
+from stores.serializer import COMPRESSED, CompressingSerializer, readable_types
 
 #: Every setting of the threshold: off, everything, and the default.
 THRESHOLDS = (None, 0, 65_536)
