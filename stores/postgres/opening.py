@@ -2,16 +2,17 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import ExitStack, asynccontextmanager, closing, contextmanager
 
 import psycopg
 from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.postgres.base import MIGRATIONS
+from psycopg import errors
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool, ConnectionPool
 
-from retention.errors import ConfigurationError, StoreUnavailableError
+from retention.errors import ConfigurationError, StoreError, StoreUnavailableError
 from stores.inspection import Inspection
 from stores.opened import Store
 from stores.options import Access, StoreOptions
@@ -23,11 +24,19 @@ from stores.postgres.schema import own_ddl, requested_schema, saver_ddl
 from stores.relational.assembly import adopted, assemble, checked_format
 from stores.relational.formats import Formats
 from stores.serializer import CompressingSerializer
+from stores.waiting import tries
 
 _SAVER_TABLES = ("checkpoints", "checkpoint_blobs", "checkpoint_writes")
 #: How long to wait for another process that makes the tables, and how often to ask.
 _SETUP_SECONDS = 60
 _SETUP_PAUSE_SECONDS = 0.02
+#: How a server refuses what another process has just made.
+_MADE_MEANWHILE = (
+    errors.DuplicateColumn,
+    errors.DuplicateObject,
+    errors.DuplicateTable,
+    errors.UniqueViolation,
+)
 #: What the official savers ask of a connection; prepared statements do not survive a pooler.
 _SAVER_CONNECTION = {"autocommit": True, "prepare_threshold": None, "row_factory": dict_row}
 
@@ -104,7 +113,7 @@ def adopt(address: str, options: StoreOptions, compresses: bool | None) -> Inspe
         StoreUnavailableError: The server cannot be reached.
     """
     with _raw(address, options) as db:
-        _check_saver_tables(db, options.access)
+        _check_saver_tables(db, options)
         rows = PostgresRows(db)
         formats = Formats(db, rows, "PostgreSQL")
         return adopted(db, rows, formats, lambda: _make_own_tables(db), options, compresses)
@@ -115,7 +124,7 @@ def _opened(
     address: str, options: StoreOptions
 ) -> Iterator[tuple[PostgresDatabase, CompressingSerializer]]:
     with _raw(address, options) as db:
-        _check_saver_tables(db, options.access)
+        _check_saver_tables(db, options)
         formats = Formats(db, PostgresRows(db), "PostgreSQL")
         compresses = checked_format(formats, lambda: _complete(db, address, options), options)
         yield db, CompressingSerializer(options.compress_above if compresses else None)
@@ -149,19 +158,31 @@ def _names(search_path: str) -> list[str]:
     return [name.strip().strip('"') for name in search_path.split(",")]
 
 
-def _check_saver_tables(db: PostgresDatabase, access: Access) -> None:
+def _check_saver_tables(db: PostgresDatabase, options: StoreOptions) -> None:
     """Refuse a database without checkpoint tables, or make them where the access allows that."""
     if db.has_tables(_SAVER_TABLES):
         return
-    if access is not Access.CREATE:
-        raise ConfigurationError(
-            "PostgreSQL: the checkpoint tables are missing in the schema in force; "
-            "`retention store init` makes them"
-        )
-    with _explained(), _alone(db) as tx:
-        if not has_tables(tx, _SAVER_TABLES):
-            for statement in saver_ddl():
-                tx.change(statement)
+    if options.access is not Access.CREATE:
+        _await_saver_tables(db, options)
+        return
+    _alone(db, lambda tx: None if has_tables(tx, _SAVER_TABLES) else _run(tx, saver_ddl()))
+
+
+def _await_saver_tables(db: PostgresDatabase, options: StoreOptions) -> None:
+    """Wait for a stock saver that makes its tables: it does so one by one."""
+    for _ in tries(options):
+        missing = [name for name in _SAVER_TABLES if not db.has_tables([name])]
+        if not missing:
+            return
+        if len(missing) == len(_SAVER_TABLES):
+            raise ConfigurationError(
+                "PostgreSQL: the checkpoint tables are missing in the schema in force; "
+                "`retention store init` makes them"
+            )
+    raise ConfigurationError(
+        f"PostgreSQL: the table {missing[0]} is missing beside the other checkpoint tables in the "
+        "schema in force; `retention store init` makes it"
+    )
 
 
 def _complete(db: PostgresDatabase, address: str, options: StoreOptions) -> None:
@@ -173,21 +194,33 @@ def _complete(db: PostgresDatabase, address: str, options: StoreOptions) -> None
 
 def _migrate_saver_tables(db: PostgresDatabase, address: str) -> None:
     """Bring the tables of an older official saver up to date."""
-    with _explained(), _alone(db) as tx:
-        version = tx.rows("SELECT max(v) FROM checkpoint_migrations")[0][0]
-        if version is None or version < len(MIGRATIONS) - 1:
+
+    def migrate(tx: PostgresTransaction) -> None:
+        if not _is_migrated(tx):
             # On a connection of its own: indexes of tables in use are built CONCURRENTLY, which
             # goes in no transaction, and waits for none that only holds a lock.
             with _saver_pool(address) as pool:
                 PostgresSaver(pool).setup()
 
+    _alone(db, migrate)
+
+
+def _is_migrated(tx: PostgresTransaction) -> bool:
+    if not has_tables(tx, ["checkpoint_migrations"]):
+        return False
+    version = tx.rows("SELECT max(v) FROM checkpoint_migrations")[0][0]
+    return version is not None and version >= len(MIGRATIONS) - 1
+
 
 def _make_own_tables(db: PostgresDatabase) -> None:
     if db.has_own_tables():
         return
-    with _explained(), _alone(db) as tx:
-        for statement in own_ddl():
-            tx.change(statement)
+    _alone(db, lambda tx: _run(tx, own_ddl()))
+
+
+def _run(tx: PostgresTransaction, statements: Iterable[str]) -> None:
+    for statement in statements:
+        tx.change(statement)
 
 
 @contextmanager
@@ -201,8 +234,7 @@ def _explained() -> Iterator[None]:
         ) from error
 
 
-@contextmanager
-def _alone(db: PostgresDatabase) -> Iterator[PostgresTransaction]:
+def _alone(db: PostgresDatabase, make: Callable[[PostgresTransaction], None]) -> None:
     """One process at a time makes tables: CREATE IF NOT EXISTS alone fails in a race.
 
     Asked for again and again, never waited for: CREATE INDEX CONCURRENTLY in the process that
@@ -210,9 +242,22 @@ def _alone(db: PostgresDatabase) -> Iterator[PostgresTransaction]:
     """
     deadline = time.monotonic() + _SETUP_SECONDS
     while time.monotonic() < deadline:
-        with db.transaction() as tx:
-            if tx.rows("SELECT pg_try_advisory_xact_lock(%(key)s)", key=SETUP_KEY)[0][0]:
-                yield tx
+        with _explained():
+            if _try_alone(db, make):
                 return
         time.sleep(_SETUP_PAUSE_SECONDS)
     raise StoreUnavailableError("PostgreSQL: another process is still making the tables")
+
+
+def _try_alone(db: PostgresDatabase, make: Callable[[PostgresTransaction], None]) -> bool:
+    try:
+        with db.transaction() as tx:
+            if not tx.rows("SELECT pg_try_advisory_xact_lock(%(key)s)", key=SETUP_KEY)[0][0]:
+                return False
+            make(tx)
+    except StoreError as error:
+        # A stock saver takes no lock: what it made in the same moment is there at the next try.
+        if isinstance(error.__cause__, _MADE_MEANWHILE):
+            return False
+        raise
+    return True

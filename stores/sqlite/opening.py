@@ -11,7 +11,7 @@ from urllib.parse import quote
 import aiosqlite
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from retention.errors import ConfigurationError, StoreError
+from retention.errors import ConfigurationError, StoreUnavailableError
 from stores.address import sqlite_path
 from stores.inspection import Inspection
 from stores.opened import Store
@@ -23,10 +23,13 @@ from stores.relational.sqlite_database import SqliteDatabase, translated
 from stores.serializer import CompressingSerializer
 from stores.sqlite.rows import SqliteRows
 from stores.sqlite.saver import AsyncRetentionSqliteSaver, RetentionSqliteSaver
+from stores.waiting import tries
 
+_SAVER_TABLES = ("checkpoints", "writes")
 _MODES = {Access.CREATE: "mode=rwc", Access.WRITE: "mode=rw"}
 #: For a connection that is to change nothing, whatever its mode.
 _READ_ONLY = "PRAGMA query_only = ON"
+_TO_WAL = "PRAGMA journal_mode = WAL"
 
 
 @contextmanager
@@ -78,7 +81,7 @@ def init(address: str, options: StoreOptions) -> None:
 
 def ddl() -> list[str]:
     """All statements that make a store: the official saver's tables, then this project's."""
-    return [*_saver_ddl(), *statements("TEXT")]
+    return [_TO_WAL, *_saver_ddl(), *statements("TEXT")]
 
 
 def _saver_ddl() -> list[str]:
@@ -86,8 +89,7 @@ def _saver_ddl() -> list[str]:
     with closing(sqlite3.connect(":memory:")) as connection:
         SqliteSaver(connection).setup()
         made = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
-    tables = [sql.replace("CREATE TABLE ", "CREATE TABLE IF NOT EXISTS ", 1) for (sql,) in made]
-    return ["PRAGMA journal_mode = WAL", *tables]
+    return [sql.replace("CREATE TABLE ", "CREATE TABLE IF NOT EXISTS ", 1) for (sql,) in made]
 
 
 def adopt(address: str, options: StoreOptions, compresses: bool | None) -> Inspection:
@@ -99,7 +101,7 @@ def adopt(address: str, options: StoreOptions, compresses: bool | None) -> Inspe
     """
     path = _checked(address, options.access)
     with _raw(path, options) as db:
-        _check_saver_tables(db, path, options.access)
+        _check_saver_tables(db, path, options)
         rows = SqliteRows(db)
         formats = Formats(db, rows, str(path))
         return adopted(db, rows, formats, lambda: _make_own_tables(db), options, compresses)
@@ -110,9 +112,9 @@ def _opened(
     path: Path, options: StoreOptions
 ) -> Iterator[tuple[SqliteDatabase, CompressingSerializer]]:
     with _raw(path, options) as db:
-        _check_saver_tables(db, path, options.access)
+        _check_saver_tables(db, path, options)
         formats = Formats(db, SqliteRows(db), str(path))
-        compresses = checked_format(formats, lambda: _make_own_tables(db), options)
+        compresses = checked_format(formats, lambda: _complete(db, path, options), options)
         yield db, CompressingSerializer(options.compress_above if compresses else None)
 
 
@@ -134,17 +136,57 @@ def _connected(path: Path, options: StoreOptions) -> Iterator[sqlite3.Connection
         yield connection
 
 
-def _check_saver_tables(db: SqliteDatabase, path: Path, access: Access) -> None:
+def _check_saver_tables(db: SqliteDatabase, path: Path, options: StoreOptions) -> None:
     """Refuse a file that is no checkpoint store, or make it one where the access allows that."""
-    with db.reading() as tx:
-        found = tx.rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'checkpoints'")
-    if not found and access is not Access.CREATE:
-        raise ConfigurationError(
-            f"{path}: holds no checkpoints: the file is no checkpoint store; "
-            f"`retention store init --storage {path}` makes it one"
-        )
-    if not found:
-        _make_saver_tables(db)
+    if db.has_tables(_SAVER_TABLES):
+        return
+    if options.access is not Access.CREATE:
+        _await_saver_tables(db, path, options)
+        return
+    _switch_to_wal(db, path, options)
+    with db.transaction() as tx:
+        for statement in _saver_ddl():
+            tx.change(statement)
+
+
+def _await_saver_tables(db: SqliteDatabase, path: Path, options: StoreOptions) -> None:
+    """Wait for a stock saver that makes its tables: it does so one by one."""
+    for _ in tries(options):
+        missing = [name for name in _SAVER_TABLES if not db.has_tables([name])]
+        if not missing:
+            return
+        if len(missing) == len(_SAVER_TABLES):
+            raise ConfigurationError(
+                f"{path}: holds no checkpoints: the file is no checkpoint store; "
+                f"`retention store init --storage {path}` makes it one"
+            )
+    raise ConfigurationError(
+        f"{path}: the table {missing[0]} is missing beside the others of a checkpoint store; "
+        f"`retention store init --storage {path}` makes it"
+    )
+
+
+def _complete(db: SqliteDatabase, path: Path, options: StoreOptions) -> None:
+    """Make what is missing in a store whose format is known to be ours, or that is empty."""
+    if options.access is Access.CREATE:
+        _switch_to_wal(db, path, options)
+    _make_own_tables(db)
+
+
+def _switch_to_wal(db: SqliteDatabase, path: Path, options: StoreOptions) -> None:
+    """Keep the journal as the official saver wants it; its own switch waits for nobody.
+
+    SQLite does not wait either: it refuses at once where another process is at work.
+    """
+    for _ in tries(options):
+        try:
+            with translated(str(path)), db.lock:
+                db.connection.execute(_TO_WAL)
+        except StoreUnavailableError as error:
+            refused = error
+        else:
+            return
+    raise refused
 
 
 def _make_own_tables(db: SqliteDatabase) -> None:
@@ -152,20 +194,6 @@ def _make_own_tables(db: SqliteDatabase) -> None:
         with db.transaction() as tx:
             for statement in statements("TEXT"):
                 tx.change(statement)
-
-
-def _make_saver_tables(db: SqliteDatabase) -> None:
-    """Let the official saver make its tables; its switch to WAL does not wait for others."""
-    for _ in range(100):
-        try:
-            with translated(str(db)):
-                SqliteSaver(db.connection).setup()
-        except StoreError as error:
-            if "locked" not in str(error):
-                raise
-        else:
-            return
-    raise StoreError("the file stays locked")
 
 
 def _checked(address: str, access: Access) -> Path:
