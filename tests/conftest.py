@@ -16,10 +16,14 @@ from tests.servers import (
     Rabbit,
     RabbitServer,
     Redis,
+    RedisCluster,
     RedisServer,
+    SentinelRedis,
     ServiceMissingError,
+    TlsRedis,
 )
 from tests.servers.pushgateway import PushgatewayServer
+from tests.servers.redis_programs import NoWheelError, packaged_redis, redis62, valkey
 
 
 def pytest_configure() -> None:
@@ -33,6 +37,8 @@ def service() -> Iterator[None]:
     """A service that is missing skips the test on a developer's machine and fails it in CI."""
     try:
         yield
+    except NoWheelError as error:
+        pytest.skip(str(error))
     except ServiceMissingError as error:
         if os.environ.get("CI") == "true":
             pytest.fail(str(error))
@@ -78,6 +84,67 @@ def redis_url(redis_server: Redis) -> str:
     """The address of an empty Redis database."""
     redis_server.flush()
     return redis_server.url()
+
+
+@pytest.fixture(scope="session")
+def redis_store_server() -> Iterator[RedisServer]:
+    """The Redis that stores are opened on: never the broker's, and always a server of our own."""
+    with service():
+        server = RedisServer()
+    with server:
+        yield server
+
+
+@pytest.fixture
+def redis_store_url(redis_store_server: RedisServer) -> str:
+    """The address of that Redis, whose databases are all empty."""
+    redis_store_server.flush()
+    return redis_store_server.url()
+
+
+@pytest.fixture(scope="session")
+def valkey_server() -> Iterator[RedisServer]:
+    """One Valkey for the whole run; a test empties it first."""
+    with service():
+        server = RedisServer(program=valkey())
+    with server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def redis62_server() -> Iterator[RedisServer]:
+    """One Redis of the oldest release supported, where there is one; a test empties it first."""
+    with service():
+        server = RedisServer(program=redis62())
+    with server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def redis_cluster() -> Iterator[RedisCluster]:
+    """One Cluster for the whole run; a test empties it first."""
+    with service():
+        packaged_redis()
+    with RedisCluster() as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def redis_sentinel() -> Iterator[SentinelRedis]:
+    """One Redis behind Sentinel for the whole run; a test empties it first."""
+    with service():
+        server = SentinelRedis()
+    with server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def redis_tls() -> Iterator[TlsRedis]:
+    """One Redis that is reached over TLS, for the whole run; a test empties it first."""
+    with service():
+        server = TlsRedis()
+    with server:
+        yield server
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,9 @@ from tests.servers.postgres import (
 from tests.servers.process import ServerFailedError, ServiceMissingError
 from tests.servers.rabbit import ExternalRabbit, Rabbit, RabbitServer
 from tests.servers.redis import ExternalRedis, Redis, RedisServer
+from tests.servers.redis_cluster import RedisCluster
+from tests.servers.redis_sentinel import SentinelRedis
+from tests.servers.redis_tls import TlsRedis
 
 __all__ = [
     "ExternalPostgres",
@@ -19,8 +22,11 @@ __all__ = [
     "Rabbit",
     "RabbitServer",
     "Redis",
+    "RedisCluster",
     "RedisServer",
+    "SentinelRedis",
     "ServerFailedError",
     "ServiceMissingError",
+    "TlsRedis",
     "run_role_script",
 ]

