@@ -7,10 +7,20 @@ answer was lost, so every script must come to the same when it runs twice.
 from collections.abc import Sequence
 from typing import Any
 
-from redis.exceptions import NoScriptError
+from redis.exceptions import (
+    AskError,
+    ClusterError,
+    NoScriptError,
+    RedisClusterException,
+    TryAgainError,
+)
+from redis.exceptions import ConnectionError as LostError
 
 from stores.redis.errors import translate, translated
 from stores.redis.requests import Call, Result, Steps
+
+#: What a node says that is gone, or that has a slot no longer or not yet.
+_ELSEWHERE = (LostError, ClusterError, RedisClusterException, AskError, TryAgainError)
 
 
 class Connection:
@@ -42,6 +52,8 @@ class Connection:
         """Send calls together; their replies in order."""
         with translated():
             replies = self._sent(calls)
+            for i in _lost(replies):
+                replies[i] = self._sent([calls[i]])[0]
             missing = _without_script(calls, replies)
             if missing:
                 for script in {calls[i].script for i in missing}:
@@ -87,6 +99,8 @@ class AsyncConnection:
         """Send calls together; their replies in order."""
         with translated():
             replies = await self._sent(calls)
+            for i in _lost(replies):
+                replies[i] = (await self._sent([calls[i]]))[0]
             missing = _without_script(calls, replies)
             if missing:
                 for script in {calls[i].script for i in missing}:
@@ -111,6 +125,14 @@ class AsyncConnection:
 
 def _command(call: Call) -> tuple[Any, ...]:
     return ("EVALSHA", call.script.digest, 1, call.start, *call.args)
+
+
+def _lost(replies: Sequence[Any]) -> list[int]:
+    """Positions of calls that a node of a cluster did not answer, or no longer answers.
+
+    Sent alone, such a call finds the node that has its slot by now; a pipeline does not look.
+    """
+    return [i for i in range(len(replies)) if isinstance(replies[i], _ELSEWHERE)]
 
 
 def _without_script(calls: Sequence[Call], replies: Sequence[Any]) -> list[int]:
