@@ -13,6 +13,7 @@ from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool, ConnectionPool
 
 from retention.errors import ConfigurationError, StoreError, StoreUnavailableError
+from stores.formats import checked_format
 from stores.inspection import Inspection
 from stores.opened import Store
 from stores.options import Access, StoreOptions
@@ -21,7 +22,7 @@ from stores.postgres.locks import SETUP_KEY
 from stores.postgres.rows import PostgresRows
 from stores.postgres.saver import AsyncRetentionPostgresSaver, RetentionPostgresSaver
 from stores.postgres.schema import own_ddl, requested_schema, saver_ddl
-from stores.relational.assembly import adopted, assemble, checked_format
+from stores.relational.assembly import adopted, assemble
 from stores.relational.formats import Formats
 from stores.serializer import CompressingSerializer
 from stores.waiting import tries

@@ -7,7 +7,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from stores.inspection import Inspection
 from stores.opened import Store
-from stores.options import Access, StoreOptions
+from stores.options import StoreOptions
 from stores.relational.database import Database
 from stores.relational.deleter import RelationalDeleter
 from stores.relational.formats import Formats
@@ -35,28 +35,6 @@ def assemble(
     runs = RelationalRunLog(db)
     deleter = RelationalDeleter(db, rows, ledger, threads, runs, options.clock)
     return Store(provider, ledger, threads, deleter, runs, make_saver, waiting_skipped)
-
-
-def checked_format(
-    formats: Formats, make_tables: Callable[[], None], options: StoreOptions
-) -> bool:
-    """Check a store's format, and record it on the first use of an empty store.
-
-    Nothing is made where the store is refused, or only read.
-
-    Returns:
-        Whether the store allows compressed values.
-
-    Raises:
-        CheckpointStoreFormatError: The store is of another format, or holds checkpoints of none.
-    """
-    found = formats.check()
-    if options.access is Access.READ:
-        return found is not None and found.compresses
-    make_tables()
-    if found is None:
-        found = formats.record(options.clock(), compresses=True)
-    return found.compresses
 
 
 def adopted(

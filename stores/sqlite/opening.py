@@ -13,10 +13,11 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 
 from retention.errors import ConfigurationError, StoreUnavailableError
 from stores.address import sqlite_path
+from stores.formats import checked_format
 from stores.inspection import Inspection
 from stores.opened import Store
 from stores.options import Access, StoreOptions
-from stores.relational.assembly import adopted, assemble, checked_format
+from stores.relational.assembly import adopted, assemble
 from stores.relational.formats import Formats
 from stores.relational.schema import statements
 from stores.relational.sqlite_database import SqliteDatabase, translated
