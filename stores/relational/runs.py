@@ -19,13 +19,13 @@ from retention.runs import (
 from retention.sweep.result import outcome_of
 from retention.threads import Horizon
 from stores.relational.database import Database, Row, Transaction
-from stores.relational.encoding import (
+from stores.runlog.encoding import (
     dump_candidates,
     dump_counts,
     dump_outcomes,
 )
-from stores.relational.records import BATCH_COLUMNS, RUN_COLUMNS, batch_of, counts_of, run_of
-from stores.relational.totals import counters, latest, of_closed, of_plan
+from stores.runlog.records import BATCH_COLUMNS, RUN_COLUMNS, batch_of, counts_of, run_of
+from stores.runlog.totals import counters, latest, of_closed, of_plan
 
 #: Batches read at once where all of a run are: a page of them stays within a few megabytes.
 _BATCHES_A_PAGE = 20

@@ -18,7 +18,7 @@ from retention.runs import (
 )
 from retention.sweep.result import outcome_of
 from retention.threads import Horizon
-from stores.relational import encoding
+from stores.runlog import encoding
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 F, W = Horizon.FINISHED, Horizon.WAITING

@@ -1,7 +1,7 @@
-"""Rows of the run log as what they record. A row somebody broke must not stop every sweep."""
+"""Records of the run log as what they say. One that somebody broke must not stop every sweep."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -19,12 +19,13 @@ from retention.runs import (
     Source,
     ThreadOutcome,
 )
-from stores.relational.database import Row
-from stores.relational.encoding import load_candidates, load_counts, load_outcomes
+from stores.runlog.encoding import load_candidates, load_counts, load_outcomes
 
 log = logging.getLogger("retention.sweep")
 
-#: Reads an instant as a database returns it.
+#: The columns of a record as its store returns them, in the order named below.
+Row = Sequence[Any]
+#: Reads an instant as a store returns it.
 Instants = Callable[[Any], datetime | None]
 
 RUN_COLUMNS = (
@@ -37,33 +38,32 @@ BATCH_COLUMNS = (
 )
 
 
-def run_of(row: Row, instant: Instants) -> Run:
-    """A run from its row.
+def run_of(row: Row, instant: Instants, where: str = "retention_runs") -> Run:
+    """A run from its record; ``where`` is where an operator finds it.
 
     Raises:
-        StoreError: The row cannot be read; the message names the run.
+        StoreError: The record cannot be read; the message names the run.
     """
     run_id, state, outcome, reason, waiting, finished, allow = row[:7]
     started, lease, planned, counts, closed, published = row[7:]
     try:
         return Run(
             run_id,
-            RetentionPolicy(waiting, finished),
+            RetentionPolicy(int(waiting), int(finished)),
             _known(instant(started)),
             _known(instant(lease)),
             RunState(state),
             RunOutcome(outcome) if outcome else None,
             reason,
-            bool(allow),
-            planned,
+            bool(int(allow)),
+            int(planned),
             counts_of(counts, run_id),
             instant(closed),
             instant(published),
         )
-    except (ConfigurationError, StoreError, ValueError) as error:
+    except (ConfigurationError, StoreError, TypeError, ValueError) as error:
         raise StoreError(
-            f"the record of run {run_id!r} in retention_runs cannot be read ({error}): mend or "
-            "delete that row"
+            f"the record of run {run_id!r} in {where} cannot be read ({error}): mend or delete it"
         ) from error
 
 
