@@ -1,6 +1,7 @@
 """What a caller may set about an opened store."""
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -60,8 +61,10 @@ def platform_compress_bytes(environ: Mapping[str, str] | None = None) -> int | N
         return DEFAULT_COMPRESS_BYTES
     if text == "null":
         return None
-    if not text.isdecimal():
-        raise ConfigurationError(f"{_COMPRESS}={text!r} must be a whole number of bytes, or null")
+    if not re.fullmatch("[0-9]{1,20}", text):
+        raise ConfigurationError(
+            f"{_COMPRESS}={text[:40]!r} must be a whole number of bytes, or null"
+        )
     return int(text)
 
 
@@ -92,7 +95,6 @@ def _minutes(variables: Mapping[str, str], name: str, default: int) -> int:
     text = variables.get(name)
     if text is None:
         return default
-    try:
-        return int(text)
-    except ValueError:
-        raise ConfigurationError(f"{name}={text!r} must be a whole number of minutes") from None
+    if not re.fullmatch("[+-]?[0-9]{1,20}", text.strip()):
+        raise ConfigurationError(f"{name}={text[:40]!r} must be a whole number of minutes")
+    return int(text)

@@ -15,6 +15,9 @@ _REFUSALS = (
     "does not exist",
     "no pg_hba.conf entry",
     "Peer authentication failed",
+    # What the driver itself says of an address with a wrong option, such as sslmode=maybe.
+    "invalid integer value",
+    " value: ",
 )
 
 #: Passing troubles of one transaction: it may be the same threads every time, so that the batch

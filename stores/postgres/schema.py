@@ -13,7 +13,8 @@ from stores.relational.schema import statements
 _SEARCH_PATH = re.compile(r"(?:-c\s*|--)search_path=((?:\\.|\S)+)")
 # An owner may run the printed statements on a database that a stock saver has set up.
 _RECORDED = "INSERT INTO checkpoint_migrations (v) VALUES ({}) ON CONFLICT DO NOTHING"
-_PORTS = re.compile(r"(?:\d*,)*\d*")
+_PORT = re.compile("[0-9]{0,5}")
+_LAST_PORT = 65_535
 
 
 def ddl() -> list[str]:
@@ -53,13 +54,21 @@ def _parsed(dsn: str) -> dict[str, Any]:
         parsed: dict[str, Any] = conninfo_to_dict(dsn)
     except psycopg.ProgrammingError:
         parsed = {"port": "none"}
-    if not _PORTS.fullmatch(str(parsed.get("port") or "")) or _has_bare_password(dsn):
+    if not _are_ports(str(parsed.get("port") or "")) or _has_bare_password(dsn):
         # The driver's message may quote the address, password included.
         raise ConfigurationError(
             "the PostgreSQL address is malformed: postgresql://user:password@host:5432/database "
             "is needed, with / as %2F and @ as %40 in the password"
         )
     return parsed
+
+
+def _are_ports(text: str) -> bool:
+    """Whether a port, or one for each of several hosts, is a number that a port can have."""
+    ports = text.split(",")
+    return all(
+        _PORT.fullmatch(port) and int(port or 1) in range(1, _LAST_PORT + 1) for port in ports
+    )
 
 
 def _has_bare_password(dsn: str) -> bool:

@@ -35,6 +35,11 @@ ADDRESSES = (
     ("mysql://user:geheim@host/db", "needs a path or one of", 2),
     ("postgresql+psycopg://user:geheim@host/db", "needs a path or one of", 2),
     ("postgres://user:geheim@[bad/db", "the PostgreSQL address is malformed", 2),
+    ("postgres://user:geheim@host:99999/db", "the PostgreSQL address is malformed", 2),
+    ("postgres://user:geheim@host:0/db", "the PostgreSQL address is malformed", 2),
+    ("postgres://user:geheim@127.0.0.1:1/db?sslmode=maybe", "invalid sslmode value", 2),
+    ("postgres://user:geheim@127.0.0.1:1/db?keepalives_idle=x", "invalid integer value", 2),
+    ("postgres://user:geheim@host/db?no_such=1", "the PostgreSQL address is malformed", 2),
     ("redis://:geheim@host", "Redis", 2),
     ("memory://", "memory store", 2),
     ("sqlite://relative", "sqlite needs a path", 2),
@@ -49,6 +54,7 @@ ADDRESSES = (
     ("other.db", "no checkpoint store", 2),
 )
 
+_SQLITE = {"LLM_PROVIDER_CHECKPOINT": "sqlite", "LLM_PROVIDER_CHECKPOINT_CONN_STRING": "x.db"}
 SETTINGS: tuple[tuple[dict[str, str], str, int], ...] = (
     ({}, "Redis", 2),
     ({"LLM_PROVIDER_CHECKPOINT": "mongodb"}, "LLM_PROVIDER_CHECKPOINT='mongodb'", 2),
@@ -64,6 +70,18 @@ SETTINGS: tuple[tuple[dict[str, str], str, int], ...] = (
         "DATABASE_URL",
         2,
     ),
+    *[
+        ({**_SQLITE, name: number}, f"{name}=", 2)
+        for name in (
+            "LLM_PROVIDER_CHECKPOINT_RETENTION_WAITING_MINUTES",
+            "LLM_PROVIDER_CHECKPOINT_INLINE_COMPRESS_BYTES",
+            "SWEEP_LEASE_SECONDS",
+            "SWEEP_MAX_THREADS",
+            "SWEEP_MAX_SHARE",
+            "SWEEP_SCHEDULE",
+        )
+        for number in (str(10**30), "-1", "9" * 5000)
+    ],
 )
 
 FLAGS = (
@@ -72,6 +90,15 @@ FLAGS = (
     (("sweeep",), "No such command 'sweeep'"),
     (("sweep", "history", "--limit", "0"), "--limit"),
     (("sweep", "history", "--limit", "many"), "--limit"),
+    (("sweep", "history", "--limit", "-1"), "--limit"),
+    (("sweep", "history", "--limit", str(10**30)), "'--limit': 1000"),
+    (("sweep", "history", "--limit", "9" * 5000), "--limit"),
+    (("sweep", "history", "a-run", "--threads", "--limit", str(10**30)), "'--limit': 1000"),
+    (("sweep", "history", "a-run", "--threads", "--after", f"{10**30}.0"), "no cursor"),
+    (("sweep", "history", "a-run", "--threads", "--after", f"0.{'9' * 5000}"), "no cursor"),
+    (("sweep", "history", "a-run", "--threads", "--after", "\u0663.0"), "no cursor"),
+    (("serve", "--port", str(10**30)), "--port"),
+    (("serve", "--port", "-1"), "--port"),
     (("sweep", "history", "--threads"), "--threads needs the RUN"),
     (("sweep", "history", "a-run", "--limit", "3"), "belong to a list"),
     (("sweep", "history", "a-run", "--threads", "--after", "x"), "no cursor"),
@@ -141,6 +168,16 @@ def test_a_wrong_setting_is_one_line(
 @pytest.mark.parametrize(("arguments", "says"), FLAGS)
 def test_a_wrong_flag_is_one_line(folder: Path, arguments: tuple[str, ...], says: str) -> None:
     check(retention_command(*arguments), says, 2)
+
+
+@pytest.mark.parametrize("name", ["CELERY_BROKER_URL", "CELERY_RESULT_BACKEND"])
+@pytest.mark.parametrize("place", ["host:99999/0", "host:port/0", f"host:{10**30}/0", "host/x"])
+def test_a_port_or_database_that_cannot_be_is_one_line(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, place: str
+) -> None:
+    monkeypatch.setenv("CELERY_BROKER_URL", "redis://127.0.0.1:1/0")
+    monkeypatch.setenv(name, f"redis://:geheim@{place}")
+    check(retention_command("sweep", "start"), f"{name}='redis://:***@{place}' is refused", 2)
 
 
 @pytest.mark.parametrize("name", ["folder", "text.txt", "no/folder/store.db", ""])

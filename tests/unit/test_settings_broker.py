@@ -15,6 +15,11 @@ RESULTS_RULE = (
     "a URL such as redis://host:6379/0, db+postgresql://host/name or file:///absolute/folder is "
     "needed"
 )
+PLACE_RULE = (
+    "a host and a port from 1 to 65535, as host:6379, are needed, and special characters in a "
+    "password as %XX"
+)
+NUMBER_RULE = "the number of a Redis database, as redis://host:6379/0, is needed"
 FOLDER_RULE = "an absolute folder after three slashes, as filesystem:///var/spool/x, is needed"
 
 
@@ -121,6 +126,14 @@ def test_an_unset_broker_is_named(value: str | None) -> None:
                 "(inspect, revoke, Flower)"
             ),
         ),
+        *[
+            (f"{head}{tail}", f"{head.replace('hunter2', '***')}{tail}", PLACE_RULE)
+            for head in ("redis://:hunter2@h", "amqp://u:hunter2@h", "sentinel://:hunter2@h")
+            for tail in (":99999/0", ":port/0", f":{10**30}", ":-1", ":0")
+        ],
+        ("sentinel://a:1;sentinel://b:x", "sentinel://a:1;sentinel://b:x", PLACE_RULE),
+        ("redis://[::1", "redis://***", PLACE_RULE),
+        *[(f"redis://h/{db}", f"redis://h/{db}", NUMBER_RULE) for db in ("x", "-1", "1/2", 10**30)],
         ("filesystem://", "filesystem://", FOLDER_RULE),
         ("filesystem:///", "filesystem:///", FOLDER_RULE),
         ("filesystem://spool", "filesystem://spool", FOLDER_RULE),
@@ -154,6 +167,14 @@ def test_a_broker_that_cannot_work_is_refused(url: str, shown: str, rule: str) -
         ),
         ("postgresql://u:hunter2@h", "postgresql://u:***@h", RESULTS_RULE),
         ("amqp://u:hunter2@h", "amqp://u:***@h", RESULTS_RULE),
+        ("redis://:hunter2@h:99999", "redis://:***@h:99999", PLACE_RULE),
+        ("redis://h/x", "redis://h/x", NUMBER_RULE),
+        ("sentinel://a:1;sentinel://b:x", "sentinel://a:1;sentinel://b:x", PLACE_RULE),
+        (
+            "db+postgresql://u:hunter2@h:99999/d",
+            "db+postgresql://u:***@h:99999/d",
+            PLACE_RULE,
+        ),
         ("redis", "***", RESULTS_RULE),
         ("hunter2", "***", RESULTS_RULE),
     ],

@@ -1,6 +1,7 @@
 """Every thread of a run and what became of it, written as it is read: there may be millions."""
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -31,10 +32,10 @@ class Place:
         Raises:
             UsageError: It is none.
         """
-        batch, _, index = text.partition(".")
-        if not (batch.isdecimal() and index.isdecimal()):
-            raise click.UsageError(f"--after {text!r} is no cursor of a list of threads")
-        return cls(int(batch), int(index))
+        found = re.fullmatch(r"([0-9]{1,9})\.([0-9]{1,9})", text)
+        if found is None:
+            raise click.UsageError(f"--after {text[:40]!r} is no cursor of a list of threads")
+        return cls(int(found[1]), int(found[2]))
 
 
 Listed = tuple[Place, dict[str, Any]]

@@ -17,12 +17,16 @@ from worker.cli.run_rows import RUN_COLUMNS, run_json, run_row
 from worker.cli.run_threads import Place, list_threads
 
 _RUNS = 20
+#: More than any store holds, and a number that each of them can take.
+_MOST = 1_000_000_000
 
 
 @click.command()
 @click.argument("run_id", metavar="[RUN]", required=False)
 @click.option("--threads", is_flag=True, help="List every thread of RUN and what became of it.")
-@click.option("--limit", type=click.IntRange(min=1), help=f"List at most so many [{_RUNS} runs].")
+@click.option(
+    "--limit", type=click.IntRange(1, _MOST), help=f"List at most so many [{_RUNS} runs]."
+)
 @click.option("--after", metavar="CURSOR", help="Go on where a list ended (its next_cursor).")
 @common_options
 @pass_invocation

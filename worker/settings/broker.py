@@ -1,5 +1,6 @@
 """The settings of the broker and the result backend: Celery's own variables."""
 
+import re
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,6 +34,14 @@ _REFUSED_BACKENDS = {
 
 _REDIS = frozenset({"redis", "rediss", "sentinel"})
 _RABBIT = frozenset({"amqp", "amqps", "pyamqp"})
+
+_WITH_HOST = _REDIS | _RABBIT | {"db"}
+_PLACE_RULE = (
+    "a host and a port from 1 to 65535, as host:6379, are needed, and special characters in a "
+    "password as %XX"
+)
+_NUMBERED = frozenset({"redis", "rediss"})
+_NUMBER_RULE = "the number of a Redis database, as redis://host:6379/0, is needed"
 
 # Stock Kombu looks once a second.
 _POLLING_SECONDS = 0.05
@@ -135,6 +144,23 @@ def _check(
     # A dotted scheme is a class of somebody's own, which Celery imports by that path.
     if "://" not in url or (kind not in known and "." not in kind):
         raise variables.refusal(name, rule)
+    if kind in _WITH_HOST:
+        for part in url.split(";") if name == BROKER or kind == "sentinel" else [url]:
+            _check_place(variables, name, part)
+
+
+def _check_place(variables: Variables, name: str, url: str) -> None:
+    """Check what Kombu reads from a URL only when it connects: the port, and Redis' database."""
+    from kombu.utils.url import url_to_parts
+
+    try:
+        parts = url_to_parts(url)
+    except ValueError:
+        parts = None
+    if parts is None or parts.port == 0:
+        raise variables.refusal(name, _PLACE_RULE)
+    if parts.scheme in _NUMBERED and not re.fullmatch(r"/*[0-9]{0,6}/*", parts.path or ""):
+        raise variables.refusal(name, _NUMBER_RULE)
 
 
 def _kind(url: str) -> str:
