@@ -1,0 +1,1 @@
+"""What every store's run log shares: how runs, batches, counts and totals are written and read."""
