@@ -2,10 +2,13 @@
 
 from typing import Literal
 
+from retention.errors import ConfigurationError
+from stores import redis_address
+
 Provider = Literal["redis", "postgres", "sqlite", "memory"]
 
 SCHEMES: dict[Provider, tuple[str, ...]] = {
-    "redis": ("redis", "rediss", "unix", "redis+sentinel", "redis+cluster"),
+    "redis": tuple(redis_address.SCHEMES),
     "postgres": ("postgresql", "postgres"),
     "sqlite": ("sqlite",),
     "memory": ("memory",),
@@ -30,6 +33,8 @@ def address_fault(provider: Provider, address: str) -> str | None:
         return _sqlite_fault(address)
     if provider == "memory":
         return None if address == "memory://" else "memory takes no address but memory://"
+    if provider == "redis":
+        return _redis_fault(address)
     scheme, separator, _ = address.partition("://")
     if separator and scheme in SCHEMES[provider]:
         return None
@@ -47,6 +52,14 @@ def _driver_hint(scheme: str) -> str:
     if not separator or base not in SCHEMES["postgres"]:
         return ""
     return f" (the driver in {scheme}:// is SQLAlchemy's own notation: leave it out)"
+
+
+def _redis_fault(address: str) -> str | None:
+    try:
+        redis_address.parse(address)
+    except ConfigurationError as error:
+        return str(error)
+    return None
 
 
 def _sqlite_fault(address: str) -> str | None:
