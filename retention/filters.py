@@ -53,6 +53,11 @@ class FilterRegistry:
         """Start with the filters this project ships."""
         self._factories: dict[str, FilterFactory] = {FlowsEngineFilter.owner: FlowsEngineFilter}
 
+    @property
+    def owners(self) -> list[str]:
+        """The owners that have a filter, in the order of the alphabet."""
+        return sorted(self._factories)
+
     def register(self, owner: str, factory: FilterFactory) -> None:
         """Add a filter.
 
@@ -74,7 +79,7 @@ class FilterRegistry:
         chosen: dict[str, LiveThreadFilter] = {}
         for owner in owners:
             if owner not in self._factories:
-                known = ", ".join(sorted(self._factories))
+                known = ", ".join(self.owners)
                 raise ConfigurationError(
                     f"no live-thread filter of owner {owner!r}; known are: {known}"
                 )

@@ -9,6 +9,7 @@ from retention.ports import Clock
 from retention.sweep import Dispatch, Metrics, NoMetrics, Sweep, SweepOptions
 from stores import Access, Store, StoreOptions, open_store
 from stores.options import now
+from worker.filters import select_filters
 from worker.settings import StoreSettings, SweepSettings
 
 
@@ -71,7 +72,7 @@ def assemble(
     clock: Clock = now,
 ) -> Sweep:
     """Put the sweep of an opened store together."""
-    filters = FilterRegistry().select(sweep.filters, opened)
+    filters = select_filters(FilterRegistry(), sweep.filters, opened)
     return Sweep(
         opened,
         store.policy,

@@ -35,7 +35,7 @@ def test_a_broker_that_cannot_work_stops_each_command(deployment: Deployment, co
     ("name", "value", "said"),
     [
         ("SWEEP_LEASE_SECONDS", "soon", "SWEEP_LEASE_SECONDS='soon' is refused"),
-        ("SWEEP_FILTERS", "nobody", "no live-thread filter of owner 'nobody'"),
+        ("SWEEP_FILTERS", "nobody", "no live-thread filter is named 'nobody'"),
         ("LLM_PROVIDER_CHECKPOINT_CONN_STRING", "/nowhere/x.db", "nothing was created"),
         ("LLM_PROVIDER_CHECKPOINT_CON_STRING", "x", "is not a setting"),
     ],

@@ -145,8 +145,14 @@ def _check(
     if "://" not in url or (kind not in known and "." not in kind):
         raise variables.refusal(name, rule)
     if kind in _WITH_HOST:
-        for part in url.split(";") if name == BROKER or kind == "sentinel" else [url]:
-            _check_place(variables, name, part)
+        _check_places(variables, name, kind)
+
+
+def _check_places(variables: Variables, name: str, kind: str) -> None:
+    """Check each place that a URL names: a broker may have several, and so has Sentinel."""
+    url = variables.get(name) or ""
+    for part in url.split(";") if name == BROKER or kind == "sentinel" else [url]:
+        _check_place(variables, name, part)
 
 
 def _check_place(variables: Variables, name: str, url: str) -> None:

@@ -44,9 +44,7 @@ def _filter_names(value: object) -> object:
     if value == "null":
         return ()
     names = tuple(name.strip() for name in value.split(","))
-    if len(set(names)) < len(names) or not all(
-        re.fullmatch(r"[a-z0-9][a-z0-9_.-]*", n) for n in names
-    ):
+    if not all(re.fullmatch(r"[a-z0-9][a-z0-9_.-]*", n) for n in names):
         msg = "not a list of names"
         raise ValueError(msg)
     return names
