@@ -25,8 +25,14 @@ _PASSING = (
     exceptions.RedisClusterException,
     OSError,
 )
-#: What redis-py says of a server that is no cluster, by the class of one that is away.
-_NO_CLUSTER = "Cluster mode is not enabled"
+#: What no other try can help either, though redis-py gives it the class of a server that is away.
+_WRONG_ADDRESS = (
+    "Cluster mode is not enabled",
+    "CERTIFICATE_VERIFY_FAILED",
+    "DB index is out of range",
+)
+#: Where redis-py begins to print its own objects behind what happened.
+_OBJECTS = " : <redis."
 
 
 @contextmanager
@@ -46,7 +52,8 @@ def translated() -> Iterator[None]:
 
 def translate(error: Exception) -> Exception:
     """This project's error for one of redis-py's."""
-    line = f"Redis: {' '.join(str(error).split()) or type(error).__name__}"
-    if isinstance(error, _REFUSALS) or _NO_CLUSTER in line:
+    said = " ".join(str(error).split()).partition(_OBJECTS)[0]
+    line = f"Redis: {said or type(error).__name__}"
+    if isinstance(error, _REFUSALS) or any(wrong in said for wrong in _WRONG_ADDRESS):
         return ConfigurationError(line)
     return StoreUnavailableError(line) if isinstance(error, _PASSING) else StoreError(line)

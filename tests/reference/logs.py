@@ -45,6 +45,7 @@ _MEANINGS = {
     "broker_file_unreadable": "A file of the filesystem broker holds no message; it was moved.",
     "budget_exhausted": "The run lasted longer than its time budget and starts no more batches.",
     "called_again": "The task is sent once more, for when another worker's claim ends.",
+    "expiry_blocks": "The server expires keys in its main thread: a large thread holds all up.",
     "finish_not_sent": "The broker did not take the closing of a run; the next tick sends it.",
     "metrics_not_pushed": "The Pushgateway did not take the metrics; the next run makes up for it.",
     "monitors_not_told": "The event for Flower and other monitors was not sent.",
