@@ -25,6 +25,6 @@ def script(name: str, *preludes: str) -> Script:
     return Script(name, text, sha1(text.encode(), usedforsecurity=False).hexdigest())
 
 
-def thread_script(name: str) -> Script:
-    """A script that works on the threads of one bucket."""
-    return script(name, "thread")
+def thread_script(name: str, *preludes: str) -> Script:
+    """A script that works on the threads of one bucket; the named files come before it, too."""
+    return script(name, "thread", *preludes)

@@ -78,3 +78,50 @@ end
 local function saved(k, id, platform, own)
   set_expiry(k, id, resealed(k) + waiting_of(k, platform, own))
 end
+
+-- What every writer on a thread begins with: what is not whole is discarded, so that it goes on as
+-- on a new one. The first write is one that a full server refuses, before anything is changed.
+local function begun(k, id)
+  local whole = is_whole(k)
+  redis.call('HINCRBY', k[1], 'n', 0)
+  if not whole then discard(k, id) end
+  return whole
+end
+
+-- A text within a name, as the layout's `joined` puts it.
+local function escaped(text)
+  return (string.gsub(text, '%z', '\0\255'))
+end
+
+-- The first text of a name that `joined` made of several.
+local function first_of(name)
+  local last = string.find(name, '%z[^\255]') or #name
+  return (string.gsub(string.sub(name, 1, last - 1), '%z\255', '\0'))
+end
+
+-- Calls a command with many arguments, in parts: Lua unpacks no more than some thousands at once.
+-- The parts are of an even length, so that fields and their values stay together.
+local function in_parts(command, key, args)
+  local replies = {}
+  for first = 1, #args, 4000 do
+    local reply = redis.call(command, key, unpack(args, first, math.min(first + 3999, #args)))
+    if type(reply) == 'table' then
+      for i = 1, #reply do replies[#replies + 1] = reply[i] end
+    end
+  end
+  return replies
+end
+
+-- After a thread got a checkpoint of an instant, or of none: its head, its age, and its place in
+-- the index of those that hold one.
+local function aged(k, id, at, is_undated)
+  local newest = redis.call('ZREVRANGEBYLEX', k[3], '(j', '[i', 'LIMIT', 0, 1)[1]
+  redis.call('HSET', k[1], 'head', first_of(string.sub(newest, 2)))
+  if is_undated then redis.call('HSET', k[1], 'undated', 1) end
+  local known = redis.call('HMGET', k[1], 'at', 'undated')
+  if at ~= '' and not (known[1] and tonumber(known[1]) >= tonumber(at)) then
+    redis.call('HSET', k[1], 'at', at)
+    known[1] = at
+  end
+  redis.call('ZADD', LIVE, known[2] and '+inf' or known[1], id)
+end

@@ -1,0 +1,135 @@
+"""The operations of a saver on single checkpoints and threads, described once."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    get_checkpoint_id,
+)
+from langgraph.checkpoint.serde.types import TASKS
+
+from retention.errors import ThreadDeletedError
+from stores.configurable import with_text_id
+from stores.options import StoreOptions
+from stores.redis.layout import bucket_of, raw
+from stores.redis.records import Codec, Place, Records
+from stores.redis.requests import Arg, Call, Steps, one
+from stores.redis.scripts import Script, thread_script
+
+_PUT = thread_script("put")
+_PUT_WRITES = thread_script("put_writes")
+_DELETE = thread_script("delete_thread")
+_READ = thread_script("read", "places")
+
+#: The version of checkpoints from which on sends are kept in a channel.
+_SENDS_IN_CHANNEL = 4
+
+
+def place_of(config: RunnableConfig, checkpoint_id: str | None = None) -> Place:
+    """Where a config points; an empty id where it names no checkpoint."""
+    configurable = with_text_id(config)["configurable"]
+    namespace = configurable.get("checkpoint_ns") or ""
+    named = checkpoint_id or configurable.get("checkpoint_id") or ""
+    return Place(configurable["thread_id"], namespace, named)
+
+
+class Checkpoints:
+    """Puts, reads and deletes; each operation is run by a connection."""
+
+    def __init__(self, codec: Codec, options: StoreOptions) -> None:
+        """Keep values in this codec's bytes, for as long as the options say."""
+        self.records = Records(codec)
+        self._options = options
+
+    @property
+    def retentions(self) -> tuple[int, int]:
+        """The platform's waiting retention and the saver's own, in milliseconds."""
+        policy = self._options.policy
+        own = policy.for_thread(self._options.retention)
+        return policy.waiting_minutes * 60_000, own.waiting_minutes * 60_000
+
+    def put(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> Steps[RunnableConfig]:
+        """Save a checkpoint; the result is its config.
+
+        Raises:
+            ThreadDeletedError: Its parent is gone.
+            CheckpointSerializationError: A value cannot be encoded.
+        """
+        place = place_of(config, checkpoint["id"])
+        args = self.records.put_args(place, config, checkpoint, metadata, new_versions)
+        saved = yield from self._write(_PUT, place, args)
+        if not saved:
+            raise ThreadDeletedError(place.thread_id, get_checkpoint_id(config) or "")
+        return place.config
+
+    def put_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str,
+    ) -> Steps[None]:
+        """Keep the writes of a task, whether or not their checkpoint is there yet."""
+        if writes:
+            place = place_of(config)
+            args = [*place.args, raw(task_id), raw(task_path), *self.records.write_args(writes)]
+            yield from self._write(_PUT_WRITES, place, args)
+
+    def get(self, config: RunnableConfig) -> Steps[CheckpointTuple | None]:
+        """The checkpoint that a config names, or the newest of its namespace."""
+        (found,) = yield from self.read([place_of(config)])
+        return found
+
+    def read(self, places: Sequence[Place]) -> Steps[list[CheckpointTuple | None]]:
+        """The checkpoints at these places, in their order; None where there is none."""
+        replies = yield [
+            Call(_READ, bucket_of(place.thread_id), [raw(place.thread_id), *place.args])
+            for place in places
+        ]
+        found = [
+            reply[0] and self.records.checkpoint(place, reply[0])
+            for place, reply in zip(places, replies, strict=True)
+        ]
+        yield from self._migrate_sends([item for item in found if item])
+        return found
+
+    def _migrate_sends(self, found: list[CheckpointTuple]) -> Steps[None]:
+        """Give checkpoints of an old version their sends, which are writes of their parents."""
+        old = [
+            item
+            for item in found
+            if item.parent_config and item.checkpoint["v"] < _SENDS_IN_CHANNEL
+        ]
+        if not old:
+            return
+        parents = [place_of(item.parent_config) for item in old if item.parent_config]
+        replies = yield [
+            Call(_READ, bucket_of(place.thread_id), [raw(place.thread_id), *place.args])
+            for place in parents
+        ]
+        for item, reply in zip(old, replies, strict=True):
+            writes = self.records.writes(reply[0][6]) if reply[0] else []
+            sends = [value for _, (_, channel, value) in writes if channel == TASKS]
+            if sends:
+                versions = item.checkpoint["channel_versions"]
+                item.checkpoint["channel_values"][TASKS] = sends
+                versions[TASKS] = max(versions.values(), default=1)
+
+    def delete(self, thread_id: str) -> Steps[None]:
+        """Delete a thread and all that is known of it."""
+        yield from one(_DELETE, bucket_of(thread_id), raw(thread_id))
+
+    def _write(self, script: Script, place: Place, args: Sequence[Arg]) -> Steps[Any]:
+        begin: list[Arg] = [raw(place.thread_id), *self.retentions]
+        return (yield from one(script, bucket_of(place.thread_id), *begin, *args))

@@ -1,0 +1,31 @@
+-- Keeps the writes of a task; their checkpoint may come later.
+-- ARGV: thread, platform's and own waiting retention in milliseconds, the name of the namespace,
+-- checkpoint id, task, its path, then of each write its number, channel and value.
+-- A write that is there stays, but for those of special channels, whose numbers are negative.
+local id, prefix, name, task, path = ARGV[1], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
+local k = keys_of(id)
+begun(k, id)
+
+local place = prefix .. name
+local field = 't' .. prefix .. escaped(name) .. '\0' .. task
+local stored = redis.call('HGET', k[5], field)
+local rows = stored and cmsgpack.unpack(stored) or {}
+if not stored then
+  local tasks = redis.call('HGET', k[5], 'd' .. place) or ''
+  redis.call('HSET', k[5], 'd' .. place, tasks .. #task .. ':' .. task .. ',')
+end
+local row_of = {}
+for i = 1, #rows, 4 do row_of[rows[i]] = i end
+for i = 8, #ARGV, 3 do
+  local number = tonumber(ARGV[i])
+  local row = row_of[number]
+  if not row or number < 0 then
+    row = row or #rows + 1
+    row_of[number] = row
+    rows[row], rows[row + 1], rows[row + 2], rows[row + 3] = number, ARGV[i + 1], ARGV[i + 2], path
+  end
+  if ARGV[i + 1] == '__interrupt__' then redis.call('ZADD', k[3], 0, 'x' .. place) end
+end
+redis.call('HSET', k[5], field, cmsgpack.pack(rows))
+saved(k, id, tonumber(ARGV[2]), tonumber(ARGV[3]))
+return 1
