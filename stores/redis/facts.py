@@ -1,0 +1,62 @@
+"""Reading what is known of threads, in the form the scripts answer with."""
+
+from collections.abc import Collection
+from typing import Any
+
+from retention.policy import ThreadRetention
+from retention.threads import Hold, LedgerEntry, ThreadFacts
+from stores.redis.buckets import on_threads
+from stores.redis.layout import instant, text
+from stores.redis.requests import Steps
+from stores.redis.scripts import thread_script
+
+#: What is known of a thread, and the revision of the thread it is true of.
+Known = tuple[ThreadFacts, bytes]
+
+_READ = thread_script("facts", "row")
+
+
+def read_known(thread_ids: Collection[str]) -> Steps[dict[str, Known]]:
+    """What there is to know of each of these threads."""
+    answered = yield from on_threads(_READ, thread_ids)
+    return {
+        thread_id: (facts_of(thread_id, row), row[9] or b"")
+        for ids, rows in answered
+        for thread_id, row in zip(ids, rows, strict=True)
+    }
+
+
+def facts_of(thread_id: str, row: list[Any]) -> ThreadFacts:
+    """The facts in a row of ``row.lua``."""
+    head, at, undated = row[:3]
+    entry = _entry(thread_id, row)
+    if head is None:
+        return ThreadFacts(thread_id, None, None, entry)
+    return ThreadFacts(thread_id, text(head), None if undated else instant(at), entry)
+
+
+def _entry(thread_id: str, row: list[Any]) -> LedgerEntry | None:
+    # Read for every thread of a plan: all in one go, and nothing where nothing is kept.
+    started, marked, due, owner, waiting, finished, _, reason = row[3:11]
+    if started is None and marked is None and reason is None:
+        return None
+    declared = None
+    if waiting or finished:
+        declared = ThreadRetention(_minutes(waiting), _minutes(finished))
+    return LedgerEntry(
+        thread_id,
+        instant(started),
+        instant(marked),
+        instant(due),
+        declared,
+        None if owner is None else text(owner),
+        None if reason is None else _hold(reason, *row[11:]),
+    )
+
+
+def _minutes(stored: bytes | None) -> int | None:
+    return int(stored) if stored else None
+
+
+def _hold(reason: bytes, until: bytes, by: bytes | None, at: bytes) -> Hold:
+    return Hold(text(reason), instant(until), None if by is None else text(by), instant(at))

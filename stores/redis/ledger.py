@@ -1,0 +1,170 @@
+"""The ledger on Redis: what owners and operators say of a thread is kept in the thread's meta.
+
+So it lives as long as the thread, and what deletes one deletes the other. A thread that is started
+before it holds anything is kept for its waiting retention.
+"""
+
+import asyncio
+from collections.abc import Collection
+from datetime import datetime
+
+from retention.policy import RetentionPolicy, ThreadRetention
+from retention.threads import Hold, LedgerEntry
+from stores.options import StoreOptions
+from stores.redis.buckets import chosen_of, in_rounds, on_threads
+from stores.redis.connection import Connection
+from stores.redis.facts import read_known
+from stores.redis.layout import BUCKETS, bucket, micros, raw
+from stores.redis.requests import Arg, Call, Steps
+from stores.redis.scripts import Script, thread_script
+
+
+class RedisLedger:
+    """The ledger of a Redis store. Its words are taken where the server's memory is full, too."""
+
+    def __init__(self, connection: Connection, options: StoreOptions) -> None:
+        """Declare the retention of ``options`` where ``start`` is given none.
+
+        Raises:
+            ThreadRetentionError: That retention is above the platform's.
+        """
+        if options.retention is not None:
+            options.policy.accept(options.retention)
+        self._connection = connection
+        self._policy = options.policy
+        self._clock = options.clock
+        self._default = options.retention
+
+    def start(self, thread_ids: Collection[str], retention: ThreadRetention | None = None) -> None:
+        """Take threads out of the finished set; counts as activity; records the declaration.
+
+        Without ``retention`` the saver's own is declared; without that, an earlier one is
+        cleared.
+
+        Raises:
+            ThreadRetentionError: A declared value is above the platform's.
+            StoreUnavailableError: The store cannot be reached.
+        """
+        declared = retention or self._default
+        if declared is not None:
+            self._policy.accept(declared)
+        waiting = (declared.waiting_minutes if declared else None) or ""
+        finished = (declared.finished_minutes if declared else None) or ""
+        platform = _milliseconds(self._policy)
+        self._each("ledger_start", thread_ids, micros(self._clock()), waiting, finished, platform)
+
+    async def astart(
+        self, thread_ids: Collection[str], retention: ThreadRetention | None = None
+    ) -> None:
+        """Async twin of ``start``."""
+        await asyncio.to_thread(self.start, thread_ids, retention)
+
+    def mark_finished(self, thread_ids: Collection[str], owner: str | None = None) -> None:
+        """Mark threads finished; each becomes due its finished retention from now.
+
+        A mark on a thread that holds nothing is dropped.
+
+        Raises:
+            StoreUnavailableError: The store cannot be reached.
+        """
+        now, policy = micros(self._clock()), self._policy
+        limits = (policy.waiting_minutes, policy.finished_minutes)
+        self._each("ledger_mark", thread_ids, now, *limits, *_optional(owner))
+
+    async def amark_finished(self, thread_ids: Collection[str], owner: str | None = None) -> None:
+        """Async twin of ``mark_finished``."""
+        await asyncio.to_thread(self.mark_finished, thread_ids, owner)
+
+    def hold(self, thread_ids: Collection[str], hold: Hold) -> set[str]:
+        """Exempt threads, at an operator's word; an earlier hold on one is replaced.
+
+        A hold outlives each start and mark; the thread lives until its end at least. A thread
+        that holds nothing, not even an entry here, is not held.
+
+        Returns:
+            The ids that are held now.
+
+        Raises:
+            ConfigurationError: The hold has no reason, or an end that is past or in no time zone.
+            StoreUnavailableError: The store cannot be reached.
+        """
+        placed = hold.placed(self._clock())
+        until = "" if placed.until is None else micros(placed.until)
+        at = "" if placed.at is None else micros(placed.at)
+        word = (raw(placed.reason), until, at, *_optional(placed.by))
+        return self._each("ledger_hold", thread_ids, *self._retentions(), *word)
+
+    async def ahold(self, thread_ids: Collection[str], hold: Hold) -> set[str]:
+        """Async twin of ``hold``."""
+        return await asyncio.to_thread(self.hold, thread_ids, hold)
+
+    def release(self, thread_ids: Collection[str]) -> set[str]:
+        """Take holds off, lapsed ones too; an entry that says nothing else goes with its hold.
+
+        The thread then lives for its waiting retention from now: its last activity is not known.
+
+        Returns:
+            The ids whose hold was taken off.
+
+        Raises:
+            StoreUnavailableError: The store cannot be reached.
+        """
+        return self._each("ledger_release", thread_ids, *self._retentions())
+
+    async def arelease(self, thread_ids: Collection[str]) -> set[str]:
+        """Async twin of ``release``."""
+        return await asyncio.to_thread(self.release, thread_ids)
+
+    def entries(self, thread_ids: Collection[str]) -> dict[str, LedgerEntry]:
+        """What the ledger keeps of these threads; unknown ones are left out."""
+        known = self._connection.run(read_known(_texts(thread_ids)))
+        found = {thread_id: facts.entry for thread_id, (facts, _) in known.items()}
+        return {thread_id: entry for thread_id, entry in found.items() if entry is not None}
+
+    def drop_bare(self, before: datetime, limit: int) -> int:
+        """Drop what the indexes still name of threads that expired; returns how many.
+
+        An entry goes with its thread, at an instant of the server: ``before`` decides nothing
+        here. At most ``limit`` are dropped, shared out over the buckets.
+        """
+        return self._connection.run(_drop_expired(limit))
+
+    def _retentions(self) -> tuple[int, int]:
+        own = self._policy.for_thread(self._default)
+        return _milliseconds(self._policy), _milliseconds(own)
+
+    def _each(self, name: str, thread_ids: Collection[str], *args: Arg) -> set[str]:
+        """Run a script on these threads; those that it changed."""
+        steps = on_threads(thread_script(name), _texts(thread_ids), *args)
+        return chosen_of(self._connection.run(steps))
+
+
+def _drop_expired(limit: int) -> Steps[int]:
+    counting: Script = thread_script("expired_count")
+    counts = yield from in_rounds([Call(counting, bucket(i)) for i in range(BUCKETS)])
+    shares: list[Call] = []
+    left = limit
+    # Those with the fewest first: what they leave of their share is for the others.
+    held = sorted((count, i) for i, count in enumerate(counts) if count)
+    for done, (count, i) in enumerate(held):
+        share = min(count, -(-left // (len(held) - done)))
+        if share:
+            shares.append(Call(thread_script("expired_drop"), bucket(i), (share,)))
+        left -= share
+    dropped = yield from in_rounds(shares)
+    return sum(dropped)
+
+
+def _milliseconds(policy: RetentionPolicy) -> int:
+    return policy.waiting_minutes * 60_000
+
+
+def _optional(text: str | None) -> tuple[Arg, Arg]:
+    """A text that may be missing, which is not the same as an empty one."""
+    return (0, "") if text is None else (1, raw(text))
+
+
+def _texts(thread_ids: Collection[str]) -> list[str]:
+    """Thread ids as text, each once."""
+    ids = [thread_ids] if isinstance(thread_ids, str) else thread_ids
+    return list(dict.fromkeys(map(str, ids)))

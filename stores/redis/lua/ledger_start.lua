@@ -1,0 +1,17 @@
+-- Starts threads; all of them are answered, by position.
+-- ARGV: now, declared waiting and finished minutes (empty where not declared), the platform's
+-- waiting retention in milliseconds, then the threads.
+local started, platform = {}, tonumber(ARGV[4])
+redis.call('UNLINK', BUCKET .. 'nothing')
+for i = 5, #ARGV do
+  local id = ARGV[i]
+  local k = keys_of(id)
+  if not is_whole(k) then discard(k, id) end
+  redis.call('HSET', k[1], 'st', ARGV[1], 'dw', ARGV[2], 'df', ARGV[3])
+  redis.call('HDEL', k[1], 'mk', 'due')
+  redis.call('ZREM', MARKS, id)
+  -- The declaration is known from here on, so what else the saver would count with is not asked.
+  saved(k, id, platform, platform)
+  started[#started + 1] = i - 4
+end
+return started
