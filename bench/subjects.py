@@ -57,7 +57,7 @@ class PostgresSubject:
             for table in ("checkpoints", "checkpoint_blobs", "checkpoint_writes"):
                 connection.execute(f"TRUNCATE {table}")
             with PostgresSaver.from_conn_string(self.address) as saver:
-                _write_thread(saver, "template", checkpoints, at)
+                write_thread(saver, "template", checkpoints, at)
             for table, columns in _COPIES.items():
                 connection.execute(
                     f"INSERT INTO {table} (thread_id, {columns}) SELECT 'bench-' || lpad(n::text,"
@@ -104,7 +104,7 @@ class SqliteSubject:
             saver.setup()
             for table in ("checkpoints", "writes"):
                 connection.execute(f"DELETE FROM {table}")
-            _write_thread(saver, "template", checkpoints, at)
+            write_thread(saver, "template", checkpoints, at)
             for table, columns in _SQLITE_COPIES.items():
                 connection.execute(
                     "WITH RECURSIVE series(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM series"
@@ -177,7 +177,7 @@ def _batches(thread_ids: Sequence[str]) -> Iterator[list[str]]:
         yield list(thread_ids[first : first + _BATCH])
 
 
-def _write_thread(
+def write_thread(
     saver: BaseCheckpointSaver[Any], thread_id: str, checkpoints: int, at: datetime
 ) -> None:
     """A thread of three channels that all change, and three writes, at each step."""

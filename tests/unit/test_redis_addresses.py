@@ -183,6 +183,7 @@ def test_options_are_kept_by_the_drivers_names(address: str, options: Mapping[st
         # Users and passwords.
         ("redis://u@h", "user:password@ or :password@ before its host"),
         ("redis://:a/b@h", ENCODE),
+        ("redis://:a?b@h", ENCODE),
         ("redis://:a#b@h", ENCODE),
         ("redis://h/0#b", ENCODE),
         ("unix://u:p/q@/run/s", ENCODE),
