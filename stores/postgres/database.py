@@ -83,8 +83,12 @@ class PostgresDatabase:
 
     def has_tables(self, names: Sequence[str]) -> bool:
         """Whether all these tables are in the schema in force."""
+        return not self.missing_tables(names)
+
+    def missing_tables(self, names: Sequence[str]) -> list[str]:
+        """Of these tables, those that are not in the schema in force at this moment."""
         with self.transaction() as tx:
-            return has_tables(tx, names)
+            return missing_tables(tx, names)
 
     def instant(self, value: Any) -> datetime | None:
         """An instant as psycopg returns it, in UTC."""
@@ -111,14 +115,15 @@ class PostgresDatabase:
         return self._connection
 
 
-def has_tables(tx: PostgresTransaction, names: Sequence[str]) -> bool:
-    """Whether all these tables are in the schema in force."""
+def missing_tables(tx: PostgresTransaction, names: Sequence[str]) -> list[str]:
+    """Of these tables, those that are not in the schema in force at this moment."""
     found = tx.rows(
-        "SELECT count(*) FROM pg_catalog.pg_tables"
+        "SELECT tablename FROM pg_catalog.pg_tables"
         " WHERE schemaname = current_schema() AND tablename = ANY(%(names)s)",
         names=list(names),
     )
-    return bool(found[0][0] == len(names))
+    there = {row[0] for row in found}
+    return [name for name in names if name not in there]
 
 
 @cache

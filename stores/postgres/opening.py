@@ -17,7 +17,7 @@ from stores.formats import checked_format
 from stores.inspection import Inspection
 from stores.opened import Store
 from stores.options import Access, StoreOptions
-from stores.postgres.database import PostgresDatabase, PostgresTransaction, has_tables
+from stores.postgres.database import PostgresDatabase, PostgresTransaction, missing_tables
 from stores.postgres.locks import SETUP_KEY
 from stores.postgres.rows import PostgresRows
 from stores.postgres.saver import AsyncRetentionPostgresSaver, RetentionPostgresSaver
@@ -82,12 +82,12 @@ async def aopen_store(address: str, options: StoreOptions) -> AsyncIterator[Stor
 
 
 def init(address: str, options: StoreOptions) -> None:
-    """Make the store's tables where they are missing.
+    """Make the store's tables where they are missing, also where somebody dropped one.
 
     Raises:
         ConfigurationError: The role may not make tables, or the address is wrong.
     """
-    with _opened(address, options):
+    with _opened(address, options, mends=True):
         pass
 
 
@@ -122,11 +122,11 @@ def adopt(address: str, options: StoreOptions, compresses: bool | None) -> Inspe
 
 @contextmanager
 def _opened(
-    address: str, options: StoreOptions
+    address: str, options: StoreOptions, *, mends: bool = False
 ) -> Iterator[tuple[PostgresDatabase, CompressingSerializer]]:
     with _raw(address, options) as db:
         _check_saver_tables(db, options)
-        formats = Formats(db, PostgresRows(db), "PostgreSQL")
+        formats = Formats(db, PostgresRows(db), "PostgreSQL", mends=mends)
         compresses = checked_format(formats, lambda: _complete(db, address, options), options)
         yield db, CompressingSerializer(options.compress_above if compresses else None)
 
@@ -166,13 +166,13 @@ def _check_saver_tables(db: PostgresDatabase, options: StoreOptions) -> None:
     if options.access is not Access.CREATE:
         _await_saver_tables(db, options)
         return
-    _alone(db, lambda tx: None if has_tables(tx, _SAVER_TABLES) else _run(tx, saver_ddl()))
+    _alone(db, lambda tx: _run(tx, saver_ddl() if missing_tables(tx, _SAVER_TABLES) else ()))
 
 
 def _await_saver_tables(db: PostgresDatabase, options: StoreOptions) -> None:
     """Wait for a stock saver that makes its tables: it does so one by one."""
     for _ in tries(options):
-        missing = [name for name in _SAVER_TABLES if not db.has_tables([name])]
+        missing = db.missing_tables(_SAVER_TABLES)
         if not missing:
             return
         if len(missing) == len(_SAVER_TABLES):
@@ -207,7 +207,7 @@ def _migrate_saver_tables(db: PostgresDatabase, address: str) -> None:
 
 
 def _is_migrated(tx: PostgresTransaction) -> bool:
-    if not has_tables(tx, ["checkpoint_migrations"]):
+    if missing_tables(tx, ["checkpoint_migrations"]):
         return False
     version = tx.rows("SELECT max(v) FROM checkpoint_migrations")[0][0]
     return version is not None and version >= len(MIGRATIONS) - 1

@@ -51,8 +51,10 @@ def adopted(
 
     Raises:
         CheckpointStoreFormatError: It is of another format already.
+        ConfigurationError: Somebody dropped one of this project's tables.
     """
     formats.recorded()
+    formats.refuse_dropped()
     with db.reading() as tx:
         inspection = rows.inspect(tx)
     if compresses is not None and not inspection.unreadable:

@@ -36,6 +36,9 @@ class Database(Protocol):
     def has_tables(self, names: Sequence[str]) -> bool:
         """Whether all these tables exist."""
 
+    def missing_tables(self, names: Sequence[str]) -> list[str]:
+        """Of these tables, those that do not exist at this moment."""
+
     def has_own_tables(self) -> bool:
         """Whether the ledger and the run log exist; once they do, they stay."""
 

@@ -106,14 +106,19 @@ class SqliteDatabase:
 
     def has_tables(self, names: Sequence[str]) -> bool:
         """Whether all these tables exist."""
+        return not self.missing_tables(names)
+
+    def missing_tables(self, names: Sequence[str]) -> list[str]:
+        """Of these tables, those that do not exist at this moment."""
         with translated(self._where), self.lock:
             self._stopwatch.start()
             found = self.connection.execute(
-                "SELECT count(*) FROM sqlite_master WHERE type = 'table'"
+                "SELECT name FROM sqlite_master WHERE type = 'table'"
                 " AND name IN (SELECT value FROM json_each(?))",
                 (json.dumps(list(names)),),
-            ).fetchone()
-        return bool(found[0] == len(names))
+            ).fetchall()
+        there = {row[0] for row in found}
+        return [name for name in names if name not in there]
 
     def instant(self, value: Any) -> datetime | None:
         """An instant as kept here, in UTC."""

@@ -71,12 +71,12 @@ async def aopen_store(address: str, options: StoreOptions) -> AsyncIterator[Stor
 
 
 def init(address: str, options: StoreOptions) -> None:
-    """Make the store and its tables where they are missing.
+    """Make the store and its tables where they are missing, also where somebody dropped one.
 
     Raises:
         ConfigurationError: The path cannot hold a database.
     """
-    with _opened(_checked(address, Access.CREATE), options):
+    with _opened(_checked(address, Access.CREATE), options, mends=True):
         pass
 
 
@@ -110,11 +110,11 @@ def adopt(address: str, options: StoreOptions, compresses: bool | None) -> Inspe
 
 @contextmanager
 def _opened(
-    path: Path, options: StoreOptions
+    path: Path, options: StoreOptions, *, mends: bool = False
 ) -> Iterator[tuple[SqliteDatabase, CompressingSerializer]]:
     with _raw(path, options) as db:
         _check_saver_tables(db, path, options)
-        formats = Formats(db, SqliteRows(db), str(path))
+        formats = Formats(db, SqliteRows(db), str(path), mends=mends)
         compresses = checked_format(formats, lambda: _complete(db, path, options), options)
         yield db, CompressingSerializer(options.compress_above if compresses else None)
 
@@ -153,7 +153,7 @@ def _check_saver_tables(db: SqliteDatabase, path: Path, options: StoreOptions) -
 def _await_saver_tables(db: SqliteDatabase, path: Path, options: StoreOptions) -> None:
     """Wait for a stock saver that makes its tables: it does so one by one."""
     for _ in tries(options):
-        missing = [name for name in _SAVER_TABLES if not db.has_tables([name])]
+        missing = db.missing_tables(_SAVER_TABLES)
         if not missing:
             return
         if len(missing) == len(_SAVER_TABLES):
