@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from enum import Enum
@@ -10,9 +10,11 @@ from enum import Enum
 from retention.errors import ConfigurationError
 from retention.policy import RetentionPolicy, ThreadRetention
 from retention.ports import Clock
+from stores.module_names import checked_modules
 
 _WAITING = "LLM_PROVIDER_CHECKPOINT_RETENTION_WAITING_MINUTES"
 _COMPRESS = "LLM_PROVIDER_CHECKPOINT_INLINE_COMPRESS_BYTES"
+_MODULES = "CHECKPOINT_ALLOWED_MODULES"
 _FINISHED = "LLM_PROVIDER_CHECKPOINT_RETENTION_FINISHED_MINUTES"
 
 
@@ -68,23 +70,40 @@ def platform_compress_bytes(environ: Mapping[str, str] | None = None) -> int | N
     return int(text)
 
 
+def platform_allowed_modules(environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    """Modules whose classes may be kept, as the environment names them, by commas; else none.
+
+    Raises:
+        ConfigurationError: One of the names is no module name.
+    """
+    text = (os.environ if environ is None else environ).get(_MODULES, "")
+    names = [name.strip() for name in text.split(",")] if text.strip() else []
+    return checked_modules(names, _MODULES)
+
+
 @dataclass(frozen=True, slots=True)
 class StoreOptions:
     """How a store is opened.
 
     ``policy`` is the platform's default and ceiling; ``retention`` is what the opened ledger
     declares for a thread where its ``start`` is given nothing. A value whose encoding is longer
-    than ``compress_above`` bytes is stored compressed, in a store that allows it. Timeouts bound
-    each statement and each wait for a lock.
+    than ``compress_above`` bytes is stored compressed, in a store that allows it. Redis keeps
+    values of the application's own classes where ``allowed_modules`` names the module of the class,
+    or a package above it; no other module is imported when a value is read. Timeouts bound each
+    statement and each wait for a lock.
     """
 
     policy: RetentionPolicy = field(default_factory=platform_policy)
     retention: ThreadRetention | None = None
     access: Access = Access.CREATE
     compress_above: int | None = field(default_factory=platform_compress_bytes)
+    allowed_modules: Collection[str] = field(default_factory=platform_allowed_modules)
     clock: Clock = now
     statement_timeout: timedelta = timedelta(seconds=60)
     lock_timeout: timedelta = timedelta(seconds=5)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "allowed_modules", checked_modules(self.allowed_modules))
 
     def patient(self, statement_timeout: timedelta) -> "StoreOptions":
         """The same, with another time for each statement."""

@@ -6,30 +6,21 @@ from collections.abc import Collection
 from types import ModuleType
 from typing import Any
 
-from retention.errors import ConfigurationError
 from stores.codec.refusals import Refused, guarded, type_name
+from stores.module_names import checked_modules, is_module_name
 
 _LONGEST_REFERENCE = 500
-
-
-def checked_modules(names: Collection[str], source: str = "allowed_modules") -> tuple[str, ...]:
-    """Names of modules or packages, without doubles.
-
-    Raises:
-        ConfigurationError: One is no dotted module name; ``source`` is where they were given.
-    """
-    if isinstance(names, str):
-        raise ConfigurationError(f"{source} must be a collection of module names, not one text")
-    for name in names:
-        if not _is_module_name(name):
-            raise ConfigurationError(f"{source}: {name!r} is no module name, as 'myapp.state'")
-    return tuple(dict.fromkeys(names))
 
 
 class AllowList:
     """Modules and packages, each with all modules below it."""
 
     def __init__(self, modules: Collection[str]) -> None:
+        """Allow these.
+
+        Raises:
+            ConfigurationError: One is no module name.
+        """
         self._modules = frozenset(checked_modules(modules))
 
     def allows(self, module: str) -> bool:
@@ -75,7 +66,7 @@ def resolve(text: str, allowed: AllowList) -> type:
     parts = name.split(".")
     if len(text) > _LONGEST_REFERENCE or not all(map(str.isidentifier, parts)):
         raise Refused(f"cannot be read back: {text[:60]!r} names no class")
-    if not _is_module_name(module) or not allowed.allows(module):
+    if not is_module_name(module) or not allowed.allows(module):
         raise Refused(
             f"cannot be read back: its class {text!r} is of a module that is not allowed; "
             "StoreOptions(allowed_modules=[…]) names those that are"
@@ -109,11 +100,3 @@ def _attribute(owner: Any, path: str) -> Any:
             return None
         owner = guarded(vars, owner).get(part)
     return owner
-
-
-def _is_module_name(name: Any) -> bool:
-    return (
-        isinstance(name, str)
-        and len(name) <= _LONGEST_REFERENCE
-        and all(map(str.isidentifier, name.split(".")))
-    )
