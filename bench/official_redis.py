@@ -1,8 +1,8 @@
 """What the official Redis saver does: ``python -m bench.official_redis --threads N``.
 
-It needs the extra `bench`. It prints one line of JSON: checkpoints put a second (each with its three
-writes), threads deleted a second, and bytes of the server's memory a thread, while the threads are
-there and after they were deleted.
+It needs the extra `bench`. It prints one line of JSON: checkpoints put a second (each with its
+three writes), threads deleted a second, and bytes of the server's memory a thread, while the
+threads are there and after they were deleted.
 """
 
 import argparse
