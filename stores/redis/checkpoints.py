@@ -11,7 +11,6 @@ from langgraph.checkpoint.base import (
     CheckpointTuple,
     get_checkpoint_id,
 )
-from langgraph.checkpoint.serde.types import TASKS
 
 from retention.errors import ThreadDeletedError
 from stores.configurable import with_text_id
@@ -25,9 +24,6 @@ _PUT = thread_script("put")
 _PUT_WRITES = thread_script("put_writes")
 _DELETE = thread_script("delete_thread")
 _READ = thread_script("read", "places")
-
-#: The version of checkpoints from which on sends are kept in a channel.
-_SENDS_IN_CHANNEL = 4
 
 
 def place_of(config: RunnableConfig, checkpoint_id: str | None = None) -> Place:
@@ -97,34 +93,10 @@ class Checkpoints:
             Call(_READ, bucket_of(place.thread_id), [raw(place.thread_id), *place.args])
             for place in places
         ]
-        found = [
+        return [
             reply[0] and self.records.checkpoint(place, reply[0])
             for place, reply in zip(places, replies, strict=True)
         ]
-        yield from self._migrate_sends([item for item in found if item])
-        return found
-
-    def _migrate_sends(self, found: list[CheckpointTuple]) -> Steps[None]:
-        """Give checkpoints of an old version their sends, which are writes of their parents."""
-        old = [
-            item
-            for item in found
-            if item.parent_config and item.checkpoint["v"] < _SENDS_IN_CHANNEL
-        ]
-        if not old:
-            return
-        parents = [place_of(item.parent_config) for item in old if item.parent_config]
-        replies = yield [
-            Call(_READ, bucket_of(place.thread_id), [raw(place.thread_id), *place.args])
-            for place in parents
-        ]
-        for item, reply in zip(old, replies, strict=True):
-            writes = self.records.writes(reply[0][6]) if reply[0] else []
-            sends = [value for _, (_, channel, value) in writes if channel == TASKS]
-            if sends:
-                versions = item.checkpoint["channel_versions"]
-                item.checkpoint["channel_values"][TASKS] = sends
-                versions[TASKS] = max(versions.values(), default=1)
 
     def delete(self, thread_id: str) -> Steps[None]:
         """Delete a thread and all that is known of it."""

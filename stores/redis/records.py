@@ -16,6 +16,7 @@ from langgraph.checkpoint.base import (
     get_serializable_checkpoint_metadata,
     writes_sort_key,
 )
+from langgraph.checkpoint.serde.types import TASKS
 
 from retention.ids import newest_instant
 from stores.redis.layout import joined, micros, raw, split, text
@@ -98,6 +99,7 @@ class Records:
             raw(str((described.get("parents") or {}).get("", ""))),
             "" if instant is None else str(micros(instant)),
             raw(str(described.get("run_id") or "")),
+            int(checkpoint.get("v") or 1),
             self._codec.encode(described, "$.metadata"),
             self._codec.encode({**plain, "channel_values": inline}, "$"),
             len(news) // 2,
@@ -149,11 +151,14 @@ class Records:
         Raises:
             CheckpointSerializationError: A value cannot be read back.
         """
-        name, parent, metadata, body, entries, blobs, writes = reply
+        name, parent, metadata, body, entries, blobs, writes, sends = reply
         place = place.other(text(name))
+        checkpoint = self._body(body, entries, blobs)
+        if sends:
+            _migrate(checkpoint, [value for _, (_, _, value) in self.writes(sends)])
         return CheckpointTuple(
             place.config,
-            self._body(body, entries, blobs),
+            checkpoint,
             self.metadata(metadata),
             place.other(text(parent)).config if parent else None,
             [write for _, write in self.writes(writes)],
@@ -193,6 +198,13 @@ class Records:
 
 def _sort_key(write: tuple[tuple[str, str, int], PendingWrite]) -> tuple[str, str, int]:
     return write[0]
+
+
+def _migrate(checkpoint: Checkpoint, sends: list[Any]) -> None:
+    """Give a checkpoint of before version 4 its sends where newer ones have them."""
+    versions = checkpoint["channel_versions"]
+    checkpoint["channel_values"][TASKS] = sends
+    versions[TASKS] = max(versions.values(), default=1)
 
 
 def _is_small(value: Any) -> bool:

@@ -3,7 +3,7 @@
 import asyncio
 import random
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -13,14 +13,17 @@ from langgraph.checkpoint.base import (
     Checkpoint,
     CheckpointMetadata,
     CheckpointTuple,
+    DeltaChannelHistory,
 )
 
 from stores.options import StoreOptions
 from stores.redis.checkpoints import Checkpoints
 from stores.redis.connection import AsyncConnection, Connection
+from stores.redis.history import delta_history
 from stores.redis.listing import Listing
 from stores.redis.records import Codec
 from stores.redis.requests import Result, Steps
+from stores.redis.rewriting import Rewrites
 
 
 class _Saver(BaseCheckpointSaver[str]):
@@ -29,6 +32,7 @@ class _Saver(BaseCheckpointSaver[str]):
     def __init__(self, codec: Codec, options: StoreOptions) -> None:
         super().__init__()
         self._checkpoints = Checkpoints(codec, options)
+        self._rewrites = Rewrites(self._checkpoints, options)
 
     @abstractmethod
     def _run(self, steps: Steps[Result]) -> Result:
@@ -137,6 +141,64 @@ class _Saver(BaseCheckpointSaver[str]):
     async def adelete_thread(self, thread_id: str) -> None:
         """Async twin of ``delete_thread``."""
         await self._arun(self._checkpoints.delete(str(thread_id)))
+
+    def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        """Copy all checkpoints and writes of a thread, but no mark, declaration or hold.
+
+        What the target holds already stays, but for places that the source has too. The copy lives
+        as long as a thread written now.
+        """
+        self._run(self._rewrites.copy(str(source_thread_id), str(target_thread_id)))
+
+    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        """Async twin of ``copy_thread``."""
+        await self._arun(self._rewrites.copy(str(source_thread_id), str(target_thread_id)))
+
+    def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        """Drop checkpoints of threads; those that are held are left alone.
+
+        ``keep_latest`` keeps the newest checkpoint of each namespace with its writes, and the
+        ancestors that a delta channel of it is rebuilt from; a finished call of a subgraph goes
+        with its caller. ``delete`` keeps nothing. No thread lives longer or shorter for it.
+
+        Raises:
+            ValueError: The strategy is unknown.
+            TypeError: ``thread_ids`` is one text.
+            StoreUnavailableError: A thread changes all the time.
+        """
+        self._run(self._rewrites.prune(thread_ids, strategy))
+
+    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        """Async twin of ``prune``."""
+        await self._arun(self._rewrites.prune(thread_ids, strategy))
+
+    def delete_for_runs(self, run_ids: Sequence[str]) -> None:
+        """Delete the checkpoints whose metadata name these runs, with their writes.
+
+        What followed them follows their parents then.
+
+        Raises:
+            NotImplementedError: What stays could no longer rebuild a delta channel; nothing is
+                deleted then.
+            StoreUnavailableError: A thread changes all the time.
+        """
+        self._run(self._rewrites.delete_for_runs(run_ids))
+
+    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
+        """Async twin of ``delete_for_runs``."""
+        await self._arun(self._rewrites.delete_for_runs(run_ids))
+
+    def get_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        """What channels are rebuilt from: their writes since the nearest value, and that value."""
+        return self._run(delta_history(self._checkpoints, config, channels))
+
+    async def aget_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        """Async twin of ``get_delta_channel_history``."""
+        return await self._arun(delta_history(self._checkpoints, config, channels))
 
     def get_next_version(self, current: str | None, channel: None) -> str:
         """The version after this one, in the official savers' form, so that threads can move.

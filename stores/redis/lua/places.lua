@@ -1,14 +1,14 @@
 -- How the checkpoints of a thread, and the writes at their places, are read. A checkpoint is packed
--- as its parent, its caller, its instant, its metadata, its body, and the entries that put.lua
--- explains; the writes of a task as number, channel, value and path of each.
+-- as its parent, its caller, its instant, its metadata, its body, the entries that put.lua
+-- explains, and its version; the writes of a task as number, channel, value and path of each.
 
 local function field_of(prefix, name, task)
   return 't' .. prefix .. escaped(name) .. '\0' .. task
 end
 
--- The tasks that wrote at a place.
-local function tasks_at(k, place)
-  local directory, tasks, start = redis.call('HGET', k[5], 'd' .. place), {}, 1
+-- The tasks of a directory, which has the length and the name of each.
+local function tasks_in(directory)
+  local tasks, start = {}, 1
   while directory and start <= #directory do
     local colon = string.find(directory, ':', start, true)
     local last = colon + tonumber(string.sub(directory, start, colon - 1))
@@ -16,6 +16,11 @@ local function tasks_at(k, place)
     start = last + 2
   end
   return tasks
+end
+
+-- The tasks that wrote at a place.
+local function tasks_at(k, place)
+  return tasks_in(redis.call('HGET', k[5], 'd' .. place))
 end
 
 -- The writes at a place: task, number, channel, value and path of each, one after the other; only
@@ -57,4 +62,10 @@ local function blobs_of(k, prefix, entries)
     end
   end
   return in_parts('HMGET', k[4], fields)
+end
+
+-- The sends of a checkpoint of before version 4: they are writes of its parent.
+local function sends_of(k, prefix, record)
+  if record[7] >= 4 or record[1] == '' then return {} end
+  return writes_at(k, prefix, record[1], { __pregel_tasks = true })
 end

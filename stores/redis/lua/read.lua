@@ -7,6 +7,7 @@ for i = 2, #ARGV, 2 do
   if is_there and name == '' then name = newest_in(k, prefix) end
   if is_there and name then record = record_at(k, prefix, name) end
   found[#found + 1] = record and { name, record[1], record[4], record[5], record[6],
-    blobs_of(k, prefix, record[6]), writes_at(k, prefix, name) }
+    blobs_of(k, prefix, record[6]), writes_at(k, prefix, name),
+    sends_of(k, prefix, record) }
 end
 return found

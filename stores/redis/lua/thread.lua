@@ -93,10 +93,14 @@ local function escaped(text)
   return (string.gsub(text, '%z', '\0\255'))
 end
 
--- The first text of a name that `joined` made of several.
+-- Where the first text of a name that `joined` made of several ends in its NUL.
+local function separator_of(name)
+  return string.find(name, '%z[^\255]') or #name
+end
+
+-- That text.
 local function first_of(name)
-  local last = string.find(name, '%z[^\255]') or #name
-  return (string.gsub(string.sub(name, 1, last - 1), '%z\255', '\0'))
+  return (string.gsub(string.sub(name, 1, separator_of(name) - 1), '%z\255', '\0'))
 end
 
 -- Calls a command with many arguments, in parts: Lua unpacks no more than some thousands at once.
@@ -124,4 +128,10 @@ local function aged(k, id, at, is_undated)
     known[1] = at
   end
   redis.call('ZADD', LIVE, known[2] and '+inf' or known[1], id)
+end
+
+-- Whether a hold keeps the thread at this instant.
+local function is_held(k, now)
+  local hold = redis.call('HMGET', k[1], 'hr', 'hu')
+  return hold[1] and (hold[2] == '' or tonumber(hold[2]) > tonumber(now))
 end
