@@ -38,6 +38,8 @@ def translated() -> Iterator[None]:
         yield
     except psycopg.Error as error:
         raise _translate(error) from error
+    except UnicodeEncodeError as error:
+        raise StoreError(f"PostgreSQL: {error.object[:40]!r} is no UTF-8 text") from error
 
 
 @contextmanager

@@ -165,6 +165,8 @@ def translated(where: str) -> Iterator[None]:
             raise StoreError(f"{where}: a statement ran out of its time") from error
         kind = StoreUnavailableError if _PASSING.search(str(error)) else StoreError
         raise kind(f"{where}: {error}") from error
+    except UnicodeEncodeError as error:
+        raise StoreError(f"{where}: {error.object[:40]!r} is no UTF-8 text") from error
 
 
 @cache

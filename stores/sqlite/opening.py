@@ -22,6 +22,7 @@ from stores.relational.formats import Formats
 from stores.relational.schema import statements
 from stores.relational.sqlite_database import SqliteDatabase, translated
 from stores.serializer import CompressingSerializer
+from stores.sqlite.ids import any_text
 from stores.sqlite.rows import SqliteRows
 from stores.sqlite.saver import AsyncRetentionSqliteSaver, RetentionSqliteSaver
 from stores.waiting import tries
@@ -123,6 +124,7 @@ def _opened(
 def _raw(path: Path, options: StoreOptions) -> Iterator[SqliteDatabase]:
     with _connected(path, options) as connection:
         connection.isolation_level = None
+        connection.text_factory = any_text
         yield SqliteDatabase(connection, str(path), options.statement_timeout)
 
 

@@ -5,8 +5,10 @@ from collections.abc import Mapping, Sequence
 from retention.ids import instant_of
 from retention.late_writes import DeadRows, Skeleton
 from stores.inspection import IdCount, Inspection, type_counts
-from stores.relational.database import Database, Transaction
+from stores.relational.database import Transaction
 from stores.relational.rows import Head
+from stores.relational.sqlite_database import SqliteDatabase
+from stores.sqlite.ids import readable_ids
 
 _HEX = "[0-9a-f]"
 _UUID6 = "-".join([_HEX * 8, _HEX * 4, "6" + _HEX * 3, "[89ab]" + _HEX * 3, _HEX * 12])
@@ -15,8 +17,9 @@ _UUID6 = "-".join([_HEX * 8, _HEX * 4, "6" + _HEX * 3, "[89ab]" + _HEX * 3, _HEX
 class SqliteRows:
     """Checkpoints and writes. SQLite has one writer: a transaction's start is the lock."""
 
-    def __init__(self, db: Database) -> None:
+    def __init__(self, db: SqliteDatabase) -> None:
         """Speak this database's SQL."""
+        self._db = db
         self._sql = {
             name: sql.replace("{shape}", f"'{_UUID6}'")
             for name, sql in db.sql("stores.sqlite", "rows.sql").items()
@@ -43,11 +46,15 @@ class SqliteRows:
     def head_page(
         self, tx: Transaction, bounds: tuple[str, str], after: str | None, limit: int
     ) -> dict[str, str]:
-        """Threads by id whose head is below or above these bounds, each with it."""
+        """Threads by id whose head is below or above these bounds, each with it.
+
+        A thread whose id is no text is left alone, and said in the log.
+        """
         below, above = bounds
         name = "first_head_page" if after is None else "head_page"
         params = {"after": after, "below": below, "above": above, "limit": limit}
-        return dict(tx.rows(self._sql[name], **params))
+        with readable_ids(self._db.connection):
+            return dict(tx.rows(self._sql[name], **params))
 
     def holds_any(self, tx: Transaction) -> bool:
         """Whether there is any checkpoint or write."""

@@ -66,6 +66,8 @@ _MEANINGS = {
     "store_not_read": "The metrics were asked for, and the store could not be read.",
     "sweep_asked_for": "A sweep was asked for.",
     "sweep_skipped": "Another run holds the store.",
+    "thread_ids_unreadable": "Threads whose id is no UTF-8 text, in a SQLite store, are left alone;"
+    " the first is named, as a literal of SQL.",
     "thread_failed": "A thread could not be deleted; the others go on.",
     "thread_spared": "A live-thread filter claimed a thread past its horizon.",
     "worker_starting": "A worker starts: its versions, broker, queues and pool.",

@@ -1,25 +1,28 @@
 -- Rows of the official SQLite saver: tables checkpoints and writes. State is never selected.
--- {shape} matches a UUIDv6; {ids} compares with a list of ids.
+-- {shape} matches a UUIDv6; {ids} compares with a list of ids. SQLite keeps any bytes as an id:
+-- is_readable, asked of candidates alone, is false of a thread's id that is no text.
 
 -- name: holding
 SELECT DISTINCT thread_id FROM checkpoints WHERE thread_id {ids};
 
 -- name: heads
 -- One look per thread at the primary key. The last column says whether an id is no UUIDv6.
-SELECT thread_id, max(checkpoint_id), max(checkpoint_id NOT GLOB {shape})
+SELECT thread_id, CAST(max(checkpoint_id) AS TEXT), max(checkpoint_id NOT GLOB {shape})
 FROM checkpoints WHERE thread_id {ids} GROUP BY thread_id;
 
 -- name: first_head_page
 -- Without a bound, so that the empty id is found as well.
-SELECT thread_id, max(checkpoint_id) FROM checkpoints
+SELECT thread_id, CAST(max(checkpoint_id) AS TEXT) FROM checkpoints
 GROUP BY thread_id
-HAVING max(checkpoint_id) < :below OR max(checkpoint_id) > :above
+HAVING (max(checkpoint_id) < :below OR max(checkpoint_id) > :above)
+    AND is_readable(typeof(thread_id), CAST(thread_id AS BLOB))
 ORDER BY thread_id LIMIT :limit;
 
 -- name: head_page
-SELECT thread_id, max(checkpoint_id) FROM checkpoints
+SELECT thread_id, CAST(max(checkpoint_id) AS TEXT) FROM checkpoints
 WHERE thread_id > :after GROUP BY thread_id
-HAVING max(checkpoint_id) < :below OR max(checkpoint_id) > :above
+HAVING (max(checkpoint_id) < :below OR max(checkpoint_id) > :above)
+    AND is_readable(typeof(thread_id), CAST(thread_id AS BLOB))
 ORDER BY thread_id LIMIT :limit;
 
 -- name: holds_any
