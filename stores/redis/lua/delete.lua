@@ -1,0 +1,57 @@
+-- Deletes threads of a claimed batch that are as they were judged, and records it in one step.
+-- ARGV: batch, attempt, the claim's end by the server's clock in milliseconds, then of each thread
+-- its position in the batch, id, revision when judged (empty where it was gone), and outcome.
+-- Answers 'lost' where the claim is over, else for each thread 1, 0 where it has changed, or the
+-- outcome that an earlier call of the same batch recorded.
+local outcomes = BUCKET .. 'o:' .. ARGV[1]
+local t = redis.call('TIME')
+if t[1] * 1000 + math.floor(t[2] / 1000) >= tonumber(ARGV[3])
+  or tonumber(redis.call('HGET', outcomes, 'attempt') or 0) > tonumber(ARGV[2]) then
+  return 'lost'
+end
+
+local known = {}
+if redis.call('EXISTS', outcomes) == 1 then
+  local positions = {}
+  for i = 4, #ARGV, 4 do positions[#positions + 1] = ARGV[i] end
+  known = redis.call('HMGET', outcomes, unpack(positions))
+end
+
+-- A thread that is gone may leave a ledger entry, and writes whose checkpoint may yet come.
+local function clear(k, id)
+  if redis.call('EXISTS', k[2], k[5]) == 0 then return false end
+  redis.call('HDEL', k[1], 'st', 'mk', 'due', 'ow', 'dw', 'df', 'hr', 'hu', 'hb', 'ha')
+  redis.call('ZREM', MARKS, id)
+  redis.call('ZREM', HOLDS, id)
+  resealed(k)
+  return true
+end
+
+local replies, keys, ids, recorded = {}, {}, {}, {}
+redis.call('UNLINK', BUCKET .. 'nothing')
+for i = 4, #ARGV, 4 do
+  local n, id = i / 4, ARGV[i + 1]
+  if known[n] then
+    replies[n] = known[n]
+  elseif (redis.call('HGET', BUCKET .. 'm:' .. id, 'rev') or '') ~= ARGV[i + 2] then
+    replies[n] = 0
+  else
+    replies[n] = 1
+    recorded[#recorded + 1] = ARGV[i]
+    recorded[#recorded + 1] = ARGV[i + 3]
+    local k = keys_of(id)
+    if string.sub(ARGV[i + 3], 1, 1) == 'd' or not clear(k, id) then
+      for part = 1, 5 do keys[#keys + 1] = k[part] end
+      ids[#ids + 1] = id
+    end
+  end
+end
+if #keys > 0 then
+  redis.call('UNLINK', unpack(keys))
+  for _, index in ipairs({ LIVE, EXPIRY, MARKS, HOLDS }) do redis.call('ZREM', index, unpack(ids)) end
+end
+if #recorded > 0 then
+  redis.call('HSET', outcomes, unpack(recorded))
+  redis.call('PEXPIRE', outcomes, 604800000)
+end
+return replies

@@ -1,0 +1,2 @@
+-- All totals, series and values.
+return redis.call('HGETALL', TOTALS)
