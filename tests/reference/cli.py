@@ -32,10 +32,10 @@ _COMMON = ("--storage", "--json", "--debug", "--help")
 def page() -> str:
     """Every command with its options."""
     assert isinstance(retention, click.Group)
-    context = click.Context(retention, info_name="retention")
+    context = click.Context(retention, info_name="retention", **retention.context_settings)
     commands = list(_commands(retention, context))
     leaves = [pair for pair in commands if not isinstance(pair[0], click.Group)]
-    shared = {option.opts[0]: option for _, c in commands for option in _options(c, common=True)}
+    shared = {option.opts[-1]: option for _, c in commands for option in _options(c, common=True)}
     return markdown.page(
         "The command `retention`",
         _INTRODUCTION,
@@ -52,7 +52,10 @@ def _commands(
 ) -> Iterator[tuple[click.Command, click.Context]]:
     for name in sorted(group.commands):
         command = group.commands[name]
-        its_context = click.Context(command, info_name=name, parent=context)
+        # As click itself makes it: a command keeps the help option that it was first asked for.
+        its_context = click.Context(
+            command, info_name=name, parent=context, **command.context_settings
+        )
         yield command, its_context
         if isinstance(command, click.Group):
             yield from _commands(command, its_context)
@@ -65,7 +68,7 @@ def _section(command: click.Command, context: click.Context) -> str:
     options = _options(context, common=False)
     if options:
         parts.append(table(("option", "meaning"), [_row(option) for option in options]))
-    if not any(option.opts[0] == "--storage" for option in _options(context, common=True)):
+    if not any(option.opts[-1] == "--storage" for option in _options(context, common=True)):
         parts.append("It takes no `--storage`.")
     return "\n\n".join(parts)
 
@@ -73,7 +76,7 @@ def _section(command: click.Command, context: click.Context) -> str:
 def _options(context: click.Context, *, common: bool) -> list[click.Option]:
     parameters = context.command.get_params(context)
     options = [p for p in parameters if isinstance(p, click.Option)]
-    return [option for option in options if (option.opts[0] in _COMMON) == common]
+    return [option for option in options if (option.opts[-1] in _COMMON) == common]
 
 
 def _row(option: click.Option) -> tuple[str, str]:
