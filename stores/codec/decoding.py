@@ -38,9 +38,9 @@ class Decoder:
         self._registry = registry
         self._readers: dict[str, Reader] = {
             "dict": self._pairs,
-            "tuple": lambda envelope, depth: tuple(self._elements(envelope, depth)),
-            "set": lambda envelope, depth: self._set(envelope, depth, set),
-            "frozenset": lambda envelope, depth: self._set(envelope, depth, frozenset),
+            "tuple": self._tuple,
+            "set": self._set,
+            "frozenset": self._set,
             "exception": self._exception,
             **dict.fromkeys(_OBJECTS, self._object),
         }
@@ -87,7 +87,7 @@ class Decoder:
         try:
             scalar = _SCALARS.get(tag)
             return scalar(envelope) if scalar else self._readers[tag](envelope, depth)
-        except Refused:
+        except (Refused, RecursionError):
             raise
         except Exception as error:
             shown = repr(tag)[:60] if type(tag) is str else f"a {type(tag).__name__}"
@@ -96,13 +96,13 @@ class Decoder:
                 f"({type_name(type(error))})"
             ) from error
 
-    def _elements(self, envelope: dict[str, Any], depth: int) -> list[Any]:
-        return self._items(scalars.list_of(envelope), depth)
+    def _tuple(self, envelope: dict[str, Any], depth: int) -> tuple[Any, ...]:
+        return tuple(self._items(scalars.list_of(envelope), depth))
 
-    def _set(self, envelope: dict[str, Any], depth: int, kind: type) -> Any:
-        elements = self._elements(envelope, depth)
+    def _set(self, envelope: dict[str, Any], depth: int) -> set[Any] | frozenset[Any]:
+        elements = self._items(scalars.list_of(envelope), depth)
         scalars.refuse_crowded(elements)
-        made = kind(elements)
+        made = set(elements) if envelope["$"] == "set" else frozenset(elements)
         if len(made) != len(elements):
             raise Refused("cannot be read back: its set holds an element twice")
         return made

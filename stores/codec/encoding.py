@@ -68,7 +68,7 @@ class Encoder:
         """What writes instances of a class that was not met before."""
         if issubclass(kind, BaseException):
             return self._exception
-        handler = self._object(self._registry.of_class(kind))
+        handler = self._object(guarded(self._registry.of_class, kind))
         self._handlers[kind] = handler
         return handler
 

@@ -18,6 +18,8 @@ LANGCHAIN: Final[dict[str, str]] = {
         "langchain_core.messages",
     ),
     "Document": "langchain_core.documents",
+    # The text of a message, as `message.text` gives it: a string that can be called, too.
+    "TextAccessor": "langchain_core.messages.base",
     **dict.fromkeys(
         ("AgentAction", "AgentActionMessageLog", "AgentFinish"), "langchain_core.agents"
     ),

@@ -5,8 +5,9 @@ from typing import Any, TypeVar
 
 _Result = TypeVar("_Result")
 
-#: How many containers may lie within each other. JSON needs up to three times as many.
-MAX_DEPTH = 200
+#: How many containers may lie within each other: few enough for Python's stack, which holds up to
+#: four calls for each while a value is read.
+MAX_DEPTH = 100
 #: A path longer than this many steps is shown with its middle left out.
 _SHOWN_STEPS = 12
 _SHOWN_KEY = 60

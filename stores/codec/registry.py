@@ -10,7 +10,15 @@ from stores.codec.classes import AllowList, imported, reference, resolve
 from stores.codec.known import LANGCHAIN, LANGGRAPH, PROMPTS
 from stores.codec.models import ModelShape, PromptShape
 from stores.codec.refusals import Refused, type_name
-from stores.codec.shapes import EnumShape, RecordShape, Shape, TupleShape, shape_of, slotted
+from stores.codec.shapes import (
+    EnumShape,
+    RecordShape,
+    Shape,
+    TextShape,
+    TupleShape,
+    shape_of,
+    slotted,
+)
 
 #: What LangGraph's own classes got lately: an older release stored them without.
 _LATER_SLOTS: Final[dict[str, Any]] = {"timeout": None, "score": None}
@@ -109,7 +117,9 @@ def _table_entry(tag: str, name: str) -> Kept:
     return Kept(tag, name, shape(cls))
 
 
-def _compact(cls: type) -> Shape:
+def _langchain(cls: type) -> Shape:
+    if issubclass(cls, str):
+        return TextShape(cls)
     return ModelShape(cast("type[BaseModel]", cls), compact=True)
 
 
@@ -122,7 +132,7 @@ def _langgraph(cls: type) -> Shape:
 
 
 _TABLES: Final[dict[str, tuple[dict[str, str], Callable[[type], Shape]]]] = {
-    "langchain": (LANGCHAIN, _compact),
+    "langchain": (LANGCHAIN, _langchain),
     "prompt": (PROMPTS, _prompt),
     "langgraph": (LANGGRAPH, _langgraph),
 }

@@ -154,6 +154,21 @@ class EnumShape:
         return member
 
 
+class TextShape:
+    """A kind of string that holds nothing but its text."""
+
+    def __init__(self, cls: type[str]) -> None:
+        self._class = cls
+
+    def apart(self, value: Any) -> State:
+        """Its text."""
+        return {"v": {"text": str.__str__(value)}}
+
+    def together(self, parts: State) -> Any:
+        """The string."""
+        return str.__new__(self._class, parts["v"]["text"])
+
+
 def shape_of(cls: Any) -> Shape | None:
     """The shape of an enum, a dataclass or a named tuple; None for any other class.
 
