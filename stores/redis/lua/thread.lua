@@ -80,12 +80,12 @@ local function saved(k, id, platform, own)
 end
 
 -- What every writer on a thread begins with: what is not whole is discarded, so that it goes on as
--- on a new one. The first write is one that a full server refuses, before anything is changed.
+-- on a new one. Before that comes a write that a full server refuses while nothing is changed yet:
+-- after an UNLINK it would let the script go on.
 local function begun(k, id)
-  local whole = is_whole(k)
+  if is_whole(k) then return end
   redis.call('HINCRBY', k[1], 'n', 0)
-  if not whole then discard(k, id) end
-  return whole
+  discard(k, id)
 end
 
 -- A text within a name, as the layout's `joined` puts it.

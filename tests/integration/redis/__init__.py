@@ -1,0 +1,1 @@
+"""The savers of the Redis store on real servers."""
