@@ -7,12 +7,12 @@ held is some places of each open thread, and a page of each bucket's index.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from heapq import heappop, heappush
 from typing import Protocol
 
 from retention.ids import lowest_id_at
-from stores.redis.layout import BUCKETS, bucket, instant, text
+from stores.redis.layout import BUCKETS, bucket, instant, micros, text
 from stores.redis.records import Place
 from stores.redis.requests import Call, Steps
 from stores.redis.scripts import thread_script
@@ -23,8 +23,8 @@ _NEWEST = thread_script("newest_threads")
 _THREADS, _PLACES = 16, 16
 #: The most threads that are opened at once.
 _OPENED = 64
-#: No id minted from here on is a UUIDv6, nor is it certain that adding to this instant is possible.
-_END = datetime(5000, 1, 1, tzinfo=UTC)
+#: The microseconds since 1970 at the year 5000: no UUIDv6 is of a much later instant.
+_END = micros(datetime(5000, 1, 1, tzinfo=UTC))
 
 #: What sorts above every id and below none; an id's own is (0, id).
 _Bound = tuple[int, str]
@@ -86,11 +86,12 @@ class _Bucket:
 
 
 def _bound_of(score: bytes) -> _Bound:
-    micros = float(score)
-    newest = instant(int(micros)) if micros < float("inf") else None
-    if newest is None or newest >= _END:
+    microseconds = float(score)
+    if microseconds >= _END:
         return _TOP
-    return (0, lowest_id_at(newest + timedelta(microseconds=1)))
+    newest = instant(int(microseconds) + 1)
+    assert newest is not None
+    return (0, lowest_id_at(newest))
 
 
 @dataclass(slots=True)

@@ -6,14 +6,16 @@ local checkpoints, ids = cmsgpack.unpack(ARGV[6]), cmsgpack.unpack(ARGV[7])
 local writes = cmsgpack.unpack(ARGV[9])
 begun(k, id)
 
--- Which tasks wrote at a place: those that did here, and those that did there.
+-- Which tasks wrote at a place: those that did here, then the others that did there.
 for i = 1, #writes, 2 do
-  if string.sub(writes[i], 1, 1) == 'd' then
-    local known = {}
-    for _, task in ipairs(tasks_in(redis.call('HGET', k[5], writes[i]))) do known[task] = true end
-    for _, task in ipairs(tasks_in(writes[i + 1])) do known[task] = true end
-    writes[i + 1] = ''
-    for task in pairs(known) do writes[i + 1] = writes[i + 1] .. #task .. ':' .. task .. ',' end
+  local here = string.sub(writes[i], 1, 1) == 'd' and redis.call('HGET', k[5], writes[i])
+  if here then
+    local known, there = {}, tasks_in(writes[i + 1])
+    for _, task in ipairs(tasks_in(here)) do known[task] = true end
+    for _, task in ipairs(there) do
+      if not known[task] then here = here .. #task .. ':' .. task .. ',' end
+    end
+    writes[i + 1] = here
   end
 end
 local members = {}

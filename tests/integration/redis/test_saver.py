@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from langgraph.checkpoint.base import Checkpoint, empty_checkpoint
+from langgraph.checkpoint.base import ChannelVersions, Checkpoint, empty_checkpoint
 
 from retention.errors import ThreadDeletedError
 from stores.redis.layout import bucket_of, keys_of, raw
@@ -153,7 +153,8 @@ def test_a_put_can_be_sent_again(saver: RedisRetentionSaver, client: Any) -> Non
     root = put(saver, "t", messages=["first"])
     checkpoint = a_checkpoint(messages=["second"], count=2)
     checkpoint["channel_versions"] = {"messages": "2", "count": "2"}
-    args = (config_of("t", "", root), checkpoint, METADATA, {"messages": "2", "count": "2"})
+    versions: ChannelVersions = {"messages": "2", "count": "2"}
+    args = (config_of("t", "", root), checkpoint, METADATA, versions)
     saver.put(*args)
     first = thread_of(client, "t")
     saver.put(*args)
