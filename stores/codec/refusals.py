@@ -71,4 +71,4 @@ def guarded(call: Callable[..., _Result], *arguments: Any) -> _Result:
     except Refused:
         raise
     except Exception as error:
-        raise Refused(f"cannot be kept: its class raised {type_name(type(error))}") from error
+        raise Refused(f"is of a class that raised {type_name(type(error))}") from error

@@ -167,7 +167,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "bare zone": (Fixed(), "Fixed, which is not kept"),
     "crowded": ({Same(n) for n in range(101)}, "holds more than 100 elements with the same hash"),
     "crowded keys": (dict.fromkeys(map(Same, range(101))), "more than 100 elements"),
-    "broken": (Broken(), "cannot be kept: its class raised KeyError"),
+    "broken": (Broken(), "is of a class that raised KeyError"),
     "broad flag": (Wide(1 << 5000), "is no flag of at most 4096 bits"),
 }
 PATHS: tuple[tuple[Callable[[Any], Any], str], ...] = (

@@ -47,13 +47,13 @@ def kind(value: object) -> str:
 
 
 @given(values)
-@settings(max_examples=400)
+@settings(max_examples=200)
 def test_every_value_in_every_container_comes_back_as_it_was(value: Any) -> None:
     assert difference(round_trip(value), value) is None
 
 
 @given(scalars)
-@settings(max_examples=400)
+@settings(max_examples=200)
 def test_every_scalar_comes_back_as_it_was(value: Any) -> None:
     assert difference(round_trip(value), value) is None
 

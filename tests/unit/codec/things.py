@@ -235,7 +235,7 @@ HOLDERS: dict[Callable[[Any], Any], str] = {
 }
 
 #: Every supported value nested in every container.
-values = st.recursive(scalars, _holders, max_leaves=8)
+values = st.recursive(scalars, _holders, max_leaves=6)
 
 #: One value of each kind, small: what is damaged on purpose.
 SAMPLES: tuple[Any, ...] = (
