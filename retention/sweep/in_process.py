@@ -2,8 +2,10 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
+from retention.errors import StoreError
 from retention.runs import RunOutcome
 from retention.sweep.closing import finish, result_of
 from retention.sweep.context import Sweep
@@ -21,14 +23,17 @@ class LocalDispatch:
     """Keeps the work of this process in a queue, and the last results it published.
 
     ``own`` are the runs opened here: whoever opened another one still waits for its result.
+    ``taken`` are those whose batches came here to be worked on.
     """
 
     queue: deque[tuple[str, int]] = field(default_factory=deque)
     results: dict[str, SweepResult] = field(default_factory=dict)
     own: set[str] = field(default_factory=set)
+    taken: set[str] = field(default_factory=set)
 
     def batches(self, run_id: str, numbers: Iterable[int]) -> None:
         """Queue these batches."""
+        self.taken.add(run_id)
         self.queue.extend((run_id, number) for number in numbers)
 
     def finish(self, run_id: str) -> None:
@@ -50,16 +55,29 @@ def run_sweep(
 ) -> SweepResult:
     """Sweep the store in this process; ``local`` is the dispatch of ``sweep``.
 
-    A live run that went stale is brought to its end first.
+    A live run that went stale is brought to its end first. Told to end, by ``KeyboardInterrupt``
+    or ``SystemExit``, it gives the run it works on back: the next sweep need not wait.
     """
-    repair(sweep)
-    _drain(sweep, local, progress)
-    local.own.add(run_id)
-    result = open_run(sweep, run_id, allow_over_limit=allow_over_limit)
-    if result is not None:
-        return result
-    _drain(sweep, local, progress)
+    try:
+        repair(sweep)
+        _drain(sweep, local, progress)
+        local.own.add(run_id)
+        result = open_run(sweep, run_id, allow_over_limit=allow_over_limit)
+        if result is not None:
+            return result
+        _drain(sweep, local, progress)
+    except (KeyboardInterrupt, SystemExit):
+        _give_back(sweep, local)
+        raise
     return local.results.get(run_id) or _unfinished(sweep, run_id)
+
+
+def _give_back(sweep: Sweep, local: LocalDispatch) -> None:
+    """End the lease of the run at work here, if the store can be told; claims are given back."""
+    with suppress(StoreError):
+        run = sweep.store.runs.live()
+        if run is not None and run.run_id in local.own | local.taken:
+            sweep.store.runs.renew(run.run_id, sweep.clock())
 
 
 def _drain(sweep: Sweep, local: LocalDispatch, progress: Progress) -> None:

@@ -53,7 +53,7 @@ def plan_run(sweep: Sweep, run: Run, token: str) -> SweepResult | None:
     except ClaimLostError:
         event(log, logging.WARNING, "plan_taken_over", run=run.run_id)
         return None
-    except StoreUnavailableError:
+    except (StoreUnavailableError, KeyboardInterrupt, SystemExit):
         # The next try need not wait for the lease to run out.
         with suppress(StoreError):
             sweep.store.runs.renew(run.run_id, sweep.clock())

@@ -53,7 +53,7 @@ def work_on(sweep: Sweep, run_id: str, number: int) -> BatchReport:
     except ClaimLostError:
         event(log, logging.WARNING, "batch_taken_over", run=run_id, batch=number)
         return BatchReport(worked=False)
-    except (StoreUnavailableError, SystemExit):
+    except (StoreUnavailableError, KeyboardInterrupt, SystemExit):
         # The next try need not wait for the claim to run out, if the store can be told.
         with suppress(StoreError):
             runs.release(claim)

@@ -23,7 +23,7 @@ _STATUSES = {
     ExitStatus.PARTIAL: "the sweep was partial, or its time budget was exhausted",
     ExitStatus.LOCKED: "another sweep holds the store",
     ExitStatus.REFUSED: "a safety limit refused the plan; nothing was deleted",
-    ExitStatus.INTERRUPTED: "interrupted from the keyboard",
+    ExitStatus.INTERRUPTED: "interrupted from the keyboard, or a sweep that was told to end",
 }
 
 _COMMON = ("--storage", "--json", "--debug", "--help")

@@ -4,9 +4,10 @@ import json
 import os
 import pty
 import signal
+import sqlite3
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -132,6 +133,37 @@ def test_sigint_ends_a_process_with_130_and_one_line(path: Path, folder: Path) -
     assert (start.returncode, out) == (130, "")
     assert err.count("\n") == 1
     assert "interrupted" in err
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_sweep_that_is_told_to_end_leaves_nothing_for_the_next_to_wait_for(
+    path: Path, folder: Path, number: signal.Signals
+) -> None:
+    with open_store(str(path)) as store:
+        for thread in range(300):
+            seed_thread(store.saver, f"more-{thread}", now() - timedelta(days=30))
+    with closing(sqlite3.connect(path, isolation_level=None)) as writer:
+        with subprocess.Popen(
+            [*PROGRAM, "sweep", "run", "--storage", str(path)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=folder,
+            env=environment(SWEEP_BATCH_SIZE="1"),
+            text=True,
+        ) as run:
+            count = "SELECT count(*) FROM retention_batches WHERE done_at IS NOT NULL"
+            eventually(lambda: writer.execute(count).fetchone()[0] > 3, "batches at work")
+            run.send_signal(number)
+            out, err = run.communicate(timeout=30)
+        left = writer.execute("SELECT count(DISTINCT thread_id) FROM checkpoints").fetchone()[0]
+    assert left > 0, "the sweep was over before it was told to end"
+    assert (run.returncode, out) == (130, "")
+    assert err.splitlines()[-1].startswith("retention: interrupted; what was deleted is recorded")
+    assert "Traceback" not in err
+    after = command_on(path, "sweep", "run", "--json")
+    assert (after.status, after.answer["outcome"]) == (0, "completed")
+    status = command_on(path, "sweep", "status", "--json").answer
+    assert status["live"] is None
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,12 @@
 """``retention serve``: the metrics of a store, for Prometheus to scrape."""
 
-import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 import click
 
 from stores import Access
+from worker.cli.ending import ended_in_order
 from worker.cli.exit_status import ExitStatus
 from worker.cli.invocation import Invocation, common_options, pass_invocation
 from worker.cli.opening import opened
@@ -37,25 +36,15 @@ def serve(invocation: Invocation, host: str, port: int) -> ExitStatus:
         raise click.UsageError("--host needs an address to listen on")
     with opened(invocation, Access.READ) as sweep:
         app = MetricsApp(sweep.store.runs, invocation.sweep().metrics_prefix)
-        with metrics_server(host, port, app) as server, _until_ended():
+        # To be ended by a signal is what a server is for, and no failure.
+        with (
+            metrics_server(host, port, app) as server,
+            suppress(KeyboardInterrupt),
+            ended_in_order(),
+        ):
             _say(invocation, host, server.server_port)
             server.serve_forever()
     return ExitStatus.DONE
-
-
-@contextmanager
-def _until_ended() -> Iterator[None]:
-    """To be ended by a signal is what a server is for, and no failure."""
-    before = signal.signal(signal.SIGTERM, _end)
-    try:
-        with suppress(KeyboardInterrupt):
-            yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def _end(*_: object) -> None:
-    raise KeyboardInterrupt
 
 
 def _say(invocation: Invocation, host: str, port: int) -> None:

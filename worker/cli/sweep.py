@@ -7,6 +7,7 @@ import click
 from retention.sweep import LocalDispatch, SweepResult, run_sweep
 from retention.sweep import dry_run as examine
 from stores import Access
+from worker.cli.ending import ended_in_order
 from worker.cli.exit_status import ExitStatus, status_of
 from worker.cli.failures import InterruptedCommandError
 from worker.cli.invocation import Invocation, common_options, pass_invocation, sweep_options
@@ -51,7 +52,7 @@ def _run(invocation: Invocation, run_id: str, allow_over_limit: bool) -> SweepRe
     local = LocalDispatch()
     with opened(invocation, Access.WRITE, local) as assembled:
         try:
-            with ProgressBar("batches", "planning") as bar:
+            with ended_in_order(), ProgressBar("batches", "planning") as bar:
                 return run_sweep(
                     assembled,
                     local,
@@ -61,9 +62,8 @@ def _run(invocation: Invocation, run_id: str, allow_over_limit: bool) -> SweepRe
                 )
         except KeyboardInterrupt:
             raise InterruptedCommandError(
-                f"interrupted; what was deleted is recorded, and once the lease of run {run_id} "
-                "is over (SWEEP_LEASE_SECONDS) the next sweep works on the rest; "
-                "`retention sweep cancel --yes` ends it"
+                f"interrupted; what was deleted is recorded, and the next sweep works on the rest "
+                f"of run {run_id}; `retention sweep cancel --yes` ends it"
             ) from None
 
 
