@@ -128,8 +128,6 @@ def _module(address: str) -> Any:
     try:
         return import_module(f"stores.{provider}")
     except ModuleNotFoundError as error:
-        if error.name == f"stores.{provider}":
-            raise ConfigurationError(f"the {provider} store is not built yet") from None
         raise ConfigurationError(
             f"the {provider} store needs {error.name}: "
             f"pip install 'langgraph-retention[{provider}]'"

@@ -5,7 +5,6 @@ from typing import Any
 
 from pydantic.fields import FieldInfo
 
-from retention.errors import ConfigurationError
 from tests.reference import markdown
 from tests.reference.markdown import code, table
 from worker.settings import (
@@ -13,7 +12,6 @@ from worker.settings import (
     Interval,
     StoreSettings,
     SweepSettings,
-    load_store_settings,
 )
 from worker.settings.broker import (
     _BROKER_RULE,
@@ -47,7 +45,6 @@ def page() -> str:
         "Settings",
         _INTRODUCTION,
         "## The checkpoint store",
-        _unbuilt(),
         table(_COLUMNS, [*_rows(StoreSettings), *_shared()]),
         "## The sweep",
         table(_COLUMNS, _rows(SweepSettings)),
@@ -59,15 +56,6 @@ def page() -> str:
         "## Removed",
         table(("variable", "instead"), [(code(name), text) for name, text in REMOVED.items()]),
     )
-
-
-def _unbuilt() -> str:
-    """What the default provider says as long as its store is missing."""
-    try:
-        load_store_settings({"REDIS_URL": "redis://host"}, None)
-    except ConfigurationError as error:
-        return f"Today: {error}."
-    return ""  # pragma: no cover - from the day on which the Redis store is there
 
 
 def _rows(group: type[SettingsGroup]) -> list[tuple[str, ...]]:

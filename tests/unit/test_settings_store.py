@@ -6,7 +6,7 @@ import pytest
 
 from retention.errors import ConfigurationError
 from retention.policy import RetentionPolicy
-from worker.settings import StoreSettings, load_store_settings, store
+from worker.settings import StoreSettings, load_store_settings
 
 NAME = "LLM_PROVIDER_CHECKPOINT"
 CONN = f"{NAME}_CONN_STRING"
@@ -23,10 +23,6 @@ REDIS_RULE = (
     "redis needs an address that begins with redis:// or rediss:// or unix:// or "
     "redis+sentinel:// or redis+cluster://"
 )
-NOT_BUILT = (
-    "but the Redis store is not built yet: use postgres, sqlite or memory, "
-    f"by {NAME} and {CONN} or by --storage"
-)
 
 
 def load(variables: dict[str, str], storage: str | None = None) -> StoreSettings:
@@ -40,12 +36,6 @@ def refusal(variables: dict[str, str], storage: str | None = None) -> str:
     assert line.splitlines() == [line]
     assert "hunter2" not in line
     return line
-
-
-@pytest.fixture
-def redis_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rules for Redis, as they stand once its store is there."""
-    monkeypatch.setattr(store, "_refuse_unbuilt", lambda *_: None)
 
 
 def test_the_defaults_are_the_documented_ones() -> None:
@@ -63,17 +53,6 @@ def test_every_setting_is_read() -> None:
 
 def test_null_turns_compression_off() -> None:
     assert load({NAME: "memory", COMPRESS: "null"}).inline_compress_bytes is None
-
-
-@pytest.mark.parametrize("variables", [{}, {NAME: "redis"}, {NAME: "redis", CONN: "redis://h"}])
-def test_redis_set_or_by_default_is_refused_until_its_store_is_built(
-    variables: dict[str, str],
-) -> None:
-    assert refusal(variables) == f"{NAME} is unset or 'redis', {NOT_BUILT}"
-
-
-def test_a_redis_address_on_the_command_line_is_refused_too() -> None:
-    assert refusal({}, "redis://:hunter2@host") == f"--storage is Redis, {NOT_BUILT}"
 
 
 @pytest.mark.parametrize(
@@ -97,7 +76,6 @@ def test_the_address_is_the_connection_string_or_the_shared_url(
     assert (settings.provider, settings.address) == (provider, address)
 
 
-@pytest.mark.usefixtures("redis_is_built")
 @pytest.mark.parametrize(
     ("variables", "address"),
     [
@@ -221,7 +199,6 @@ def test_a_shared_url_that_does_not_fit_is_named_itself() -> None:
     )
 
 
-@pytest.mark.usefixtures("redis_is_built")
 @pytest.mark.parametrize(
     ("variables", "line"),
     [
@@ -261,6 +238,7 @@ def test_a_provider_without_an_address_is_refused(variables: dict[str, str], lin
         ("sqlite:////a.db", "sqlite"),
         ("postgres://h", "postgres"),
         ("memory://", "memory"),
+        ("redis+sentinel://a:1,b:2/main/0", "redis"),
     ],
 )
 def test_a_storage_option_stands_in_place_of_provider_and_connection(

@@ -119,7 +119,6 @@ def store_settings(variables: Variables, storage: str | None = None) -> StoreSet
     _check_horizons(settings)
     if storage is not None:
         return _with_storage(settings, storage)
-    _refuse_unbuilt(settings.provider, PREFIX)
     return settings.model_copy(update={"connection": _connection(settings, variables)})
 
 
@@ -152,7 +151,6 @@ def _with_storage(settings: StoreSettings, storage: str) -> StoreSettings:
     if provider is None:
         known = ", ".join(f"{name}://" for names in SCHEMES.values() for name in names)
         raise refusal("--storage", address, f"an address needs a path or one of {known}")
-    _refuse_unbuilt(provider, "--storage")
     fault = address_fault(provider, address)
     if fault is not None:
         raise refusal("--storage", address, fault)
@@ -165,17 +163,4 @@ def _check_horizons(settings: StoreSettings) -> None:
             f"{_FINISHED}={settings.finished_minutes}"
             f"{'' if 'finished_minutes' in settings.model_fields_set else ' (its default)'} is "
             f"refused: it must not exceed {_WAITING}, which is {settings.waiting_minutes}"
-        )
-
-
-def _refuse_unbuilt(provider: Provider, label: str) -> None:
-    """Refuse the provider whose store is not written yet.
-
-    Goes, with its two calls, when stores/redis comes.
-    """
-    if provider == "redis":
-        what = f"{PREFIX} is unset or 'redis'" if label == PREFIX else f"{label} is Redis"
-        raise ConfigurationError(
-            f"{what}, but the Redis store is not built yet: use postgres, sqlite or memory, "
-            f"by {PREFIX} and {_CONN_STRING} or by --storage"
         )
