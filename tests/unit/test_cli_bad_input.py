@@ -40,7 +40,9 @@ ADDRESSES = (
     ("postgres://user:geheim@127.0.0.1:1/db?sslmode=maybe", "invalid sslmode value", 2),
     ("postgres://user:geheim@127.0.0.1:1/db?keepalives_idle=x", "invalid integer value", 2),
     ("postgres://user:geheim@host/db?no_such=1", "the PostgreSQL address is malformed", 2),
-    ("redis://:geheim@host", "Redis", 2),
+    ("redis://geheim@host", "user:password@", 2),
+    ("redis://:geheim@host/first", "a database number", 2),
+    ("redis://:geheim@127.0.0.1:1", "Connection refused", 1),
     ("memory://", "memory store", 2),
     ("sqlite://relative", "sqlite needs a path", 2),
     ("sqlite:///:memory:", "memory", 2),
@@ -56,7 +58,8 @@ ADDRESSES = (
 
 _SQLITE = {"LLM_PROVIDER_CHECKPOINT": "sqlite", "LLM_PROVIDER_CHECKPOINT_CONN_STRING": "x.db"}
 SETTINGS: tuple[tuple[dict[str, str], str, int], ...] = (
-    ({}, "Redis", 2),
+    ({}, "REDIS_URL is not set", 2),
+    ({"REDIS_URL": "redis://:geheim@127.0.0.1:port"}, "REDIS_URL=", 2),
     ({"LLM_PROVIDER_CHECKPOINT": "mongodb"}, "LLM_PROVIDER_CHECKPOINT='mongodb'", 2),
     ({"LLM_PROVIDER_CHECKPOINT": "sqlite"}, "needs a path", 2),
     ({"LLM_PROVIDER_CHECKPOINT": "memory"}, "memory store", 2),
