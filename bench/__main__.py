@@ -1,6 +1,7 @@
-"""``./run bench sweep --store sqlite|postgres --threads N --checkpoints C``."""
+"""``./run bench sweep --store sqlite|postgres|redis`` and ``./run bench redis``."""
 
 import argparse
+from typing import cast
 
 from bench.subjects import subject
 from bench.sweep import compare_deletes, compare_idle, compare_memory
@@ -8,9 +9,26 @@ from bench.sweep import compare_deletes, compare_idle, compare_memory
 
 def main() -> None:
     """Run the benchmark that the command line names."""
+    args = _arguments()
+    with subject(args.store) as made:
+        if args.idle:
+            compare_idle(made, args.threads, args.checkpoints, args.rounds)
+        elif args.memory:
+            compare_memory(made, args.threads, args.checkpoints)
+        elif args.benchmark == "redis":
+            from bench.redis import compare_redis
+            from bench.redis_subject import RedisSubject
+
+            both = cast(RedisSubject, made)
+            compare_redis(both, args.threads, args.checkpoints, args.rounds)
+        else:
+            compare_deletes(made, args.threads, args.checkpoints, args.rounds)
+
+
+def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="./run bench")
-    parser.add_argument("benchmark", choices=["sweep"])
-    parser.add_argument("--store", choices=["sqlite", "postgres"], required=True)
+    parser.add_argument("benchmark", choices=["sweep", "redis"])
+    parser.add_argument("--store", choices=["sqlite", "postgres", "redis"])
     parser.add_argument("--threads", type=_count, default=10_000)
     parser.add_argument("--checkpoints", type=_count, default=5)
     parser.add_argument("--rounds", type=_count, default=3)
@@ -18,13 +36,13 @@ def main() -> None:
     kind.add_argument("--idle", action="store_true", help="nothing is due")
     kind.add_argument("--memory", action="store_true", help="peak memory of the planner")
     args = parser.parse_args()
-    with subject(args.store) as made:
-        if args.idle:
-            compare_idle(made, args.threads, args.checkpoints, args.rounds)
-        elif args.memory:
-            compare_memory(made, args.threads, args.checkpoints)
-        else:
-            compare_deletes(made, args.threads, args.checkpoints, args.rounds)
+    if args.benchmark == "redis" and args.store is None:
+        args.store = "redis"
+    if args.store is None:
+        parser.error("the following arguments are required for sweep: --store")
+    if args.benchmark == "redis" and args.store != "redis":
+        parser.error(f"redis takes no other --store: {args.store}")
+    return args
 
 
 def _count(text: str) -> int:

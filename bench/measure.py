@@ -14,11 +14,12 @@ from rich.table import Table
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """One way to do the work. ``prepare`` is not timed; ``work`` is."""
+    """One way to do the work. ``prepare`` is not timed; ``work`` is, and does ``amount`` of it."""
 
     name: str
     prepare: Callable[[], object]
     work: Callable[[], object]
+    amount: int
 
 
 def take_turns(contenders: list[Contender], rounds: int) -> dict[str, list[float]]:
@@ -34,18 +35,24 @@ def take_turns(contenders: list[Contender], rounds: int) -> dict[str, list[float
     return seconds
 
 
-def report(title: str, threads: int, seconds: Mapping[str, list[float]], subject: str) -> None:
+def report(
+    title: str,
+    contenders: list[Contender],
+    seconds: Mapping[str, list[float]],
+    subject: str,
+    unit: str = "threads",
+) -> None:
     """Print a table, and the same as JSON: rates, and the subject's rate over each other one."""
-    rates = {name: threads / statistics.median(taken) for name, taken in seconds.items()}
+    rates = {c.name: c.amount / statistics.median(seconds[c.name]) for c in contenders}
     ratios = {name: rates[subject] / rate for name, rate in rates.items() if name != subject}
-    table = Table("contender", "threads per second", f"{subject} is", title=title)
+    table = Table("contender", f"{unit} per second", f"{subject} is", title=title)
     for name, rate in rates.items():
         table.add_row(name, f"{rate:,.0f}", f"{ratios[name]:.2f} times" if name in ratios else "")
     Console(stderr=True).print(table)
     answer: dict[str, Any] = {
         "title": title,
-        "threads": threads,
-        "threads_per_second": {name: round(rate, 1) for name, rate in rates.items()},
+        unit: {contender.name: contender.amount for contender in contenders},
+        f"{unit}_per_second": {name: round(rate, 1) for name, rate in rates.items()},
         "ratios": {name: round(ratio, 3) for name, ratio in ratios.items()},
         "seconds": {name: [round(s, 3) for s in taken] for name, taken in seconds.items()},
     }

@@ -32,8 +32,15 @@ class Subject(Protocol):
     def address(self) -> str:
         """The store's address."""
 
+    @property
+    def loop_share(self) -> float:
+        """How many of the threads the official saver is given to delete, from 0 to 1."""
+
     def seed(self, threads: int, checkpoints: int, at: datetime) -> list[str]:
         """Empty the store and fill it with threads; returns their ids."""
+
+    def seed_loop(self, threads: int, checkpoints: int, at: datetime) -> list[str]:
+        """The same, for the official saver."""
 
     def loop(self, thread_ids: Sequence[str]) -> None:
         """Delete with the official saver, thread by thread."""
@@ -42,7 +49,7 @@ class Subject(Protocol):
         """Delete with bare statements, 500 given ids a transaction: the limit."""
 
     def scan(self) -> None:
-        """Read the primary key once: what no plan can do without."""
+        """Read once what no plan can do without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +57,7 @@ class PostgresSubject:
     """PostgreSQL, with its default fsync."""
 
     address: str
+    loop_share: float = 1
 
     def seed(self, threads: int, checkpoints: int, at: datetime) -> list[str]:
         """Write one thread through the saver, and copy its rows under other ids."""
@@ -67,7 +75,11 @@ class PostgresSubject:
                 connection.execute(f"DELETE FROM {table} WHERE thread_id = 'template'")
                 connection.execute(f"VACUUM ANALYZE {table}")
             connection.execute("CHECKPOINT")
-        return _thread_ids(threads)
+        return bench_ids(threads)
+
+    def seed_loop(self, threads: int, checkpoints: int, at: datetime) -> list[str]:
+        """The official saver is given the same rows."""
+        return self.seed(threads, checkpoints, at)
 
     def loop(self, thread_ids: Sequence[str]) -> None:
         """Delete with the official saver, thread by thread."""
@@ -78,7 +90,7 @@ class PostgresSubject:
     def raw(self, thread_ids: Sequence[str]) -> None:
         """Delete with pipelined statements, 500 given ids a transaction."""
         with psycopg.connect(self.address, autocommit=True) as connection:
-            for some in _batches(thread_ids):
+            for some in in_batches(thread_ids):
                 with connection.pipeline(), connection.transaction():
                     for table in ("checkpoints", "checkpoint_blobs", "checkpoint_writes"):
                         sql = f"DELETE FROM {table} WHERE thread_id = ANY(%s)"
@@ -96,6 +108,7 @@ class SqliteSubject:
     """SQLite in a file, in WAL mode as the official saver sets it."""
 
     address: str
+    loop_share: float = 1
 
     def seed(self, threads: int, checkpoints: int, at: datetime) -> list[str]:
         """Write one thread through the saver, and copy its rows under other ids."""
@@ -115,7 +128,11 @@ class SqliteSubject:
                 connection.execute(f"DELETE FROM {table} WHERE thread_id = 'template'")
             connection.commit()
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        return _thread_ids(threads)
+        return bench_ids(threads)
+
+    def seed_loop(self, threads: int, checkpoints: int, at: datetime) -> list[str]:
+        """The official saver is given the same rows."""
+        return self.seed(threads, checkpoints, at)
 
     def loop(self, thread_ids: Sequence[str]) -> None:
         """Delete with the official saver, thread by thread."""
@@ -126,7 +143,7 @@ class SqliteSubject:
     def raw(self, thread_ids: Sequence[str]) -> None:
         """Delete with bare statements, 500 given ids a transaction."""
         with closing(sqlite3.connect(self.address)) as connection:
-            for some in _batches(thread_ids):
+            for some in in_batches(thread_ids):
                 marks = ",".join("?" * len(some))
                 for table in ("checkpoints", "writes"):
                     connection.execute(f"DELETE FROM {table} WHERE thread_id IN ({marks})", some)
@@ -149,6 +166,12 @@ def subject(store: str) -> Iterator[Subject]:
             with open_store(made.address):
                 yield made
             return
+        if store == "redis":
+            from bench.redis_subject import redis_subject
+
+            with redis_subject() as made:
+                yield made
+            return
         with PostgresServer(durable=True, settings={"max_wal_size": "4GB"}) as server:
             made = PostgresSubject(server.dsn(server.create_database()))
             with open_store(made.address):
@@ -168,11 +191,13 @@ _SQLITE_COPIES = {
 }
 
 
-def _thread_ids(threads: int) -> list[str]:
+def bench_ids(threads: int) -> list[str]:
+    """The ids of so many threads."""
     return [f"bench-{number:08}" for number in range(1, threads + 1)]
 
 
-def _batches(thread_ids: Sequence[str]) -> Iterator[list[str]]:
+def in_batches(thread_ids: Sequence[str]) -> Iterator[list[str]]:
+    """Ids as the bare statements are given them."""
     for first in range(0, len(thread_ids), _BATCH):
         yield list(thread_ids[first : first + _BATCH])
 

@@ -19,28 +19,39 @@ _JUST_NOW = _NOW - timedelta(minutes=5)
 def compare_deletes(subject: Subject, threads: int, checkpoints: int, rounds: int) -> None:
     """All threads due: the official loop, the bare limit, and the sweep end to end."""
     ids: list[str] = []
+    looped = max(1, int(threads * subject.loop_share))
 
     def prepare() -> None:
         ids[:] = subject.seed(threads, checkpoints, _LONG_AGO)
 
+    def prepare_loop() -> None:
+        ids[:] = subject.seed_loop(looped, checkpoints, _LONG_AGO)
+
+    def sweep() -> None:
+        sweep_once(subject.address, expected=threads)
+
     contenders = [
-        Contender("official loop", prepare, lambda: subject.loop(ids)),
-        Contender("raw limit", prepare, lambda: subject.raw(ids)),
-        Contender("sweep", prepare, lambda: sweep_once(subject.address, expected=threads)),
+        Contender("official loop", prepare_loop, lambda: subject.loop(ids), looped),
+        Contender("raw limit", prepare, lambda: subject.raw(ids), threads),
+        Contender("sweep", prepare, sweep, threads),
     ]
     title = f"{threads:,} threads of {checkpoints} checkpoints, all due"
-    report(title, threads, take_turns(contenders, rounds), "sweep")
+    report(title, contenders, take_turns(contenders, rounds), "sweep")
 
 
 def compare_idle(subject: Subject, threads: int, checkpoints: int, rounds: int) -> None:
-    """Nothing due: a sweep against one bare scan of the primary key."""
+    """Nothing due: a sweep against one bare scan of the index that a plan reads."""
     subject.seed(threads, checkpoints, _JUST_NOW)
+
+    def sweep() -> None:
+        sweep_once(subject.address, expected=0)
+
     contenders = [
-        Contender("index scan", lambda: None, subject.scan),
-        Contender("sweep", lambda: None, lambda: sweep_once(subject.address, expected=0)),
+        Contender("index scan", lambda: None, subject.scan, threads),
+        Contender("sweep", lambda: None, sweep, threads),
     ]
     title = f"{threads:,} threads of {checkpoints} checkpoints, none due"
-    report(title, threads, take_turns(contenders, rounds), "sweep")
+    report(title, contenders, take_turns(contenders, rounds), "sweep")
 
 
 def compare_memory(subject: Subject, threads: int, checkpoints: int) -> None:
