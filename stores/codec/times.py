@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 from pydantic_core import TzInfo
 
 from stores.codec.refusals import Refused, type_name
-from stores.codec.scalars import list_of, text_of, write_str
+from stores.codec.scalars import list_of, read_str, text_of, write_str
 
 _Clock = TypeVar("_Clock", datetime, time)
 _MICROSECOND = timedelta(microseconds=1)
@@ -107,7 +107,10 @@ def read_timezone(envelope: dict[str, Any]) -> timezone:
     if type(microseconds) is not int:
         raise Refused("cannot be read back: its offset is not a whole number")
     offset = timedelta(microseconds=microseconds)
-    return timezone(offset, text_of(envelope, "name")) if "name" in envelope else timezone(offset)
+    if "name" not in envelope:
+        return timezone(offset)
+    name = envelope["name"]
+    return timezone(offset, read_str(name) if type(name) is dict else text_of(envelope, "name"))
 
 
 def write_zoneinfo(value: ZoneInfo, _depth: int) -> dict[str, Any]:
