@@ -47,6 +47,15 @@ class Ledger(Protocol):
     async def amark_finished(self, thread_ids: Collection[str], owner: str | None = None) -> None:
         """Async twin of ``mark_finished``."""
 
+    def keep_marks(self, thread_ids: Collection[str], due_at: datetime) -> set[str]:
+        """Put the marks of threads back that a delete could not take whole, due as of an instant.
+
+        What an owner or operator said of a thread since it was deleted stays.
+
+        Returns:
+            The ids that are marked again.
+        """
+
     def hold(self, thread_ids: Collection[str], hold: Hold) -> set[str]:
         """Exempt threads, at an operator's word; an earlier hold on one is replaced.
 

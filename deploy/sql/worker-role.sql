@@ -34,7 +34,8 @@ GRANT DELETE, SELECT (thread_id, checkpoint_ns, checkpoint_id, task_id, idx, cha
     ON checkpoint_writes TO :"role";
 
 -- What owners and operators say of threads is theirs to write; a deleted thread's goes with it.
-GRANT SELECT, DELETE ON retention_threads TO :"role";
+-- The mark of a thread that did not go whole is put back, and nothing else of it.
+GRANT SELECT, DELETE, INSERT (thread_id, marked_at, due_at) ON retention_threads TO :"role";
 -- The run log, which old runs leave, and the totals, which nothing leaves.
 GRANT SELECT, INSERT, UPDATE, DELETE ON retention_runs, retention_batches TO :"role";
 GRANT SELECT, INSERT, UPDATE ON retention_totals TO :"role";

@@ -5,14 +5,19 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from retention.errors import ClaimLostError, StoreError, StoreUnavailableError
+from retention.errors import (
+    ClaimLostError,
+    ConfigurationError,
+    StoreError,
+    StoreUnavailableError,
+)
 from retention.events import event
 from retention.filters import LiveThreadFilter, ask
 from retention.ports import CheckpointStore, Claim
 from retention.runs import Candidate, Outcome, ThreadOutcome
 from retention.sweep.options import SweepOptions
 from retention.sweep.rounds import delete_remnants
-from retention.threads import Rule
+from retention.threads import Horizon, Rule
 
 log = logging.getLogger("retention.sweep")
 
@@ -87,7 +92,7 @@ def _delete_remnants(
 ) -> None:
     heads = {c.thread_id: c.head for c in deleted if c.head is not None}
     remnants = store.deleter.remnants(heads, whole=whole) if heads else set()
-    outcomes = {}
+    outcomes: dict[int, ThreadOutcome] = {}
     for index, candidate in enumerate(claim.batch.candidates):
         if candidate.thread_id not in remnants:
             continue
@@ -100,7 +105,26 @@ def _delete_remnants(
         except StoreError as error:  # rounds used up, or a row that the store will not delete
             outcomes[index] = ThreadOutcome(Outcome.FAILED, str(error), head)
     if outcomes:
+        if not whole:
+            _keep_marks(store, claim, outcomes)
         store.runs.record(claim, outcomes)
+
+
+def _keep_marks(
+    store: CheckpointStore, claim: Claim, outcomes: Mapping[int, ThreadOutcome]
+) -> None:
+    """Let threads that were marked, and did not go whole, be found by their mark again."""
+    candidates = [claim.batch.candidates[i] for i in outcomes]
+    marked = [c.thread_id for c in candidates if c.horizon is Horizon.FINISHED]
+    if not marked:
+        return
+    try:
+        store.ledger.keep_marks(marked, claim.run.started_at)
+    except StoreUnavailableError:
+        raise
+    except (StoreError, ConfigurationError) as error:
+        where: dict[str, Any] = {"run": claim.run.run_id, "batch": claim.batch.number}
+        event(log, logging.ERROR, "marks_not_kept", **where, threads=len(marked), error=error)
 
 
 def log_outcomes(claim: Claim) -> None:

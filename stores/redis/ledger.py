@@ -75,6 +75,19 @@ class RedisLedger:
         """Async twin of ``mark_finished``."""
         await asyncio.to_thread(self.mark_finished, thread_ids, owner)
 
+    def keep_marks(self, thread_ids: Collection[str], due_at: datetime) -> set[str]:
+        """Put the marks of threads back that a delete could not take whole, due as of an instant.
+
+        What an owner or operator said of a thread since it was deleted stays.
+
+        Returns:
+            The ids that are marked again.
+
+        Raises:
+            StoreUnavailableError: The store cannot be reached.
+        """
+        return self._each("ledger_keep", thread_ids, micros(due_at), micros(due_at))
+
     def hold(self, thread_ids: Collection[str], hold: Hold) -> set[str]:
         """Exempt threads, at an operator's word; an earlier hold on one is replaced.
 

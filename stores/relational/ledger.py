@@ -81,6 +81,27 @@ class RelationalLedger:
         """Async twin of ``mark_finished``."""
         await asyncio.to_thread(self.mark_finished, thread_ids, owner)
 
+    def keep_marks(self, thread_ids: Collection[str], due_at: datetime) -> set[str]:
+        """Put the marks of threads back that a delete could not take whole, due as of an instant.
+
+        What an owner or operator said of a thread since it was deleted stays.
+
+        Returns:
+            The ids that are marked again.
+
+        Raises:
+            ConfigurationError: The role lacks the right to.
+            StoreUnavailableError: The store cannot be reached, or a delete held the lock too long.
+        """
+        kept: set[str] = set()
+        for ids in _chunks(thread_ids):
+            with self._db.transaction() as tx:
+                self._rows.lock_all(tx, ids)
+                kept.update(
+                    i for i in ids if tx.change(self._sql["keep_mark"], thread_id=i, at=due_at)
+                )
+        return kept
+
     def hold(self, thread_ids: Collection[str], hold: Hold) -> set[str]:
         """Exempt threads, at an operator's word; an earlier hold on one is replaced.
 

@@ -47,6 +47,7 @@ _MEANINGS = {
     "called_again": "The task is sent once more, for when another worker's claim ends.",
     "expiry_blocks": "The server expires keys in its main thread: a large thread holds all up.",
     "finish_not_sent": "The broker did not take the closing of a run; the next tick sends it.",
+    "marks_not_kept": "Marked threads did not go whole and lost their marks; age alone finds them.",
     "metrics_not_pushed": "The Pushgateway did not take the metrics; the next run makes up for it.",
     "monitors_not_told": "The event for Flower and other monitors was not sent.",
     "not_called_again": "The broker did not take a task's second call; the next tick repairs.",

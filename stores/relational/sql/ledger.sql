@@ -16,6 +16,11 @@ VALUES (:thread_id, :now, :due_at, :owner)
 ON CONFLICT (thread_id) DO UPDATE SET
     marked_at = excluded.marked_at, due_at = excluded.due_at, owner = excluded.owner;
 
+-- name: keep_mark
+-- Only these columns: a worker's role may write no other.
+INSERT INTO retention_threads (thread_id, marked_at, due_at) VALUES (:thread_id, :at, :at)
+ON CONFLICT (thread_id) DO NOTHING;
+
 -- name: hold
 INSERT INTO retention_threads (thread_id, hold_reason, hold_until, held_by, held_at)
 VALUES (:thread_id, :reason, :until, :by, :at)
