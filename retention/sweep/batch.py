@@ -123,8 +123,15 @@ def _keep_marks(
     except StoreUnavailableError:
         raise
     except (StoreError, ConfigurationError) as error:
-        where: dict[str, Any] = {"run": claim.run.run_id, "batch": claim.batch.number}
-        event(log, logging.ERROR, "marks_not_kept", **where, threads=len(marked), error=error)
+        event(
+            log,
+            logging.ERROR,
+            "marks_not_kept",
+            run=claim.run.run_id,
+            batch=claim.batch.number,
+            threads=len(marked),
+            error=error,
+        )
 
 
 def log_outcomes(claim: Claim) -> None:
