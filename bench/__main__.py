@@ -1,4 +1,4 @@
-"""``./run bench sweep --store sqlite|postgres|redis`` and ``./run bench redis``."""
+"""``./run bench sweep --store sqlite|postgres|redis``, ``./run bench redis|codec``."""
 
 import argparse
 from typing import cast
@@ -10,6 +10,11 @@ from bench.sweep import compare_deletes, compare_idle, compare_memory
 def main() -> None:
     """Run the benchmark that the command line names."""
     args = _arguments()
+    if args.benchmark == "codec":
+        from bench.codec_types import compare_codecs
+
+        compare_codecs(args.rounds)
+        return
     with subject(args.store) as made:
         if args.idle:
             compare_idle(made, args.threads, args.checkpoints, args.rounds)
@@ -27,7 +32,7 @@ def main() -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="./run bench")
-    parser.add_argument("benchmark", choices=["sweep", "redis"])
+    parser.add_argument("benchmark", choices=["sweep", "redis", "codec"])
     parser.add_argument("--store", choices=["sqlite", "postgres", "redis"])
     parser.add_argument("--threads", type=_count, default=10_000)
     parser.add_argument("--checkpoints", type=_count, default=5)
@@ -38,7 +43,7 @@ def _arguments() -> argparse.Namespace:
     args = parser.parse_args()
     if args.benchmark == "redis" and args.store is None:
         args.store = "redis"
-    if args.store is None:
+    if args.store is None and args.benchmark == "sweep":
         parser.error("the following arguments are required for sweep: --store")
     if args.benchmark == "redis" and args.store != "redis":
         parser.error(f"redis takes no other --store: {args.store}")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langgraph.types import Send
 
 from retention.errors import CheckpointSerializationError, ConfigurationError
 from stores.codec import FaithfulCodec
@@ -212,6 +213,11 @@ def test_models_changed_since_fill_defaults_or_fail() -> None:
         with pytest.raises(CheckpointSerializationError) as caught:
             codec.decode(forged(plain | changed))
         assert said in str(caught.value)
+
+
+def test_a_slot_that_a_release_added_may_be_missing() -> None:
+    older = {"$": "langgraph", "c": "Send", "v": {"node": "n", "arg": 1}}
+    assert read(older) == Send("n", 1)
 
 
 @given(st.text(max_size=12))

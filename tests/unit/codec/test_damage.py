@@ -228,6 +228,7 @@ FORGED: dict[str, Any] = {
     },
     "prompt without template": {"$": "prompt", "c": "PromptTemplate", "v": {}},
     "LangGraph": {"$": "langgraph", "c": "Send", "v": {"node": "n"}},
+    "LangGraph, unknown": {"$": "langgraph", "c": "RetryPolicy", "v": {}},
     "LangGraph, more": {"$": "langgraph", "c": "Send", "v": {"node": "n", "arg": 1, "x": 2}},
     "fields": {"$": "langchain", "c": "HumanMessage", "v": []},
     "no fields": {"$": "langchain", "c": "HumanMessage"},

@@ -6,6 +6,7 @@ import ipaddress
 import math
 import pathlib
 import re
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -271,6 +272,24 @@ def test_what_holds_itself_is_refused() -> None:
 
 def test_far_too_deep_is_refused_alike() -> None:
     assert "lies more than 100 containers deep" in refusal(nested(100_000, lambda value: [value]))
+
+
+def at_the_bottom(stack: int, call: Callable[[], Any]) -> Any:
+    """What a call gives that many calls further down."""
+    return at_the_bottom(stack - 1, call) if stack else call()
+
+
+def test_a_stack_with_no_room_left_is_the_documented_error() -> None:
+    value = nested(MAX_DEPTH, lambda value: (value,))
+    stored = CODEC.encode(value)
+    for call in (lambda: CODEC.encode(value), lambda: CODEC.decode(stored)):
+        errors = set()
+        for stack in range(sys.getrecursionlimit() - 500, sys.getrecursionlimit()):
+            try:
+                at_the_bottom(stack, call)
+            except (CheckpointSerializationError, RecursionError) as error:
+                errors.add(type(error))
+        assert CheckpointSerializationError in errors
 
 
 def test_a_zone_from_a_file_has_no_key() -> None:
