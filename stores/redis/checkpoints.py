@@ -1,6 +1,7 @@
 """The operations of a saver on single checkpoints and threads, described once."""
 
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -32,6 +33,14 @@ def place_of(config: RunnableConfig, checkpoint_id: str | None = None) -> Place:
     namespace = configurable.get("checkpoint_ns") or ""
     named = checkpoint_id or configurable.get("checkpoint_id") or ""
     return Place(configurable["thread_id"], namespace, named)
+
+
+def calls_at(script: Script, places: Sequence[Place]) -> list[Call]:
+    """Calls that read at places, one for those of a thread that follow each other."""
+    return [
+        Call(script, bucket_of(thread_id), [raw(thread_id), *(arg for p in run for arg in p.args)])
+        for thread_id, run in groupby(places, lambda place: place.thread_id)
+    ]
 
 
 class Checkpoints:
@@ -89,13 +98,11 @@ class Checkpoints:
 
     def read(self, places: Sequence[Place]) -> Steps[list[CheckpointTuple | None]]:
         """The checkpoints at these places, in their order; None where there is none."""
-        replies = yield [
-            Call(_READ, bucket_of(place.thread_id), [raw(place.thread_id), *place.args])
-            for place in places
-        ]
+        replies = yield calls_at(_READ, places)
+        found = [record for reply in replies for record in reply]
         return [
-            reply[0] and self.records.checkpoint(place, reply[0])
-            for place, reply in zip(places, replies, strict=True)
+            record and self.records.checkpoint(place, record)
+            for place, record in zip(places, found, strict=True)
         ]
 
     def delete(self, thread_id: str) -> Steps[None]:

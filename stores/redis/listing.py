@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple
 
-from stores.redis.checkpoints import Checkpoints
+from stores.redis.checkpoints import Checkpoints, calls_at
 from stores.redis.containment import contains
 from stores.redis.layout import BY_ID, BY_NAMESPACE, bucket_of, joined, raw, split
 from stores.redis.newest import NewestThreads
@@ -122,14 +122,12 @@ class Listing:
         """Those whose metadata contain what is wanted."""
         if not self._wanted:
             return places
-        replies = yield [
-            Call(_DESCRIBE, bucket_of(place.thread_id), [raw(place.thread_id), *place.args])
-            for place in places
-        ]
+        replies = yield calls_at(_DESCRIBE, places)
+        found = [data for reply in replies for data in reply]
         records = self._checkpoints.records
         return [
             place
-            for place, (data,) in zip(places, replies, strict=True)
+            for place, data in zip(places, found, strict=True)
             if data and contains(records.metadata(data), self._wanted)
         ]
 

@@ -45,8 +45,7 @@ def expiries(client: Any, thread_id: str) -> set[int]:
 
 
 def age(client: Any, thread_id: str, milliseconds: int) -> None:
-    """Let time pass for one thread: all of its keys go this much earlier."""
+    """Let time pass for one thread: all of its keys go this much earlier, at one instant still."""
+    (expiry,) = expiries(client, thread_id)
     for key in keys_of(thread_id):
-        left = client.pttl(key)
-        if left >= 0:
-            client.pexpire(key, max(0, left - milliseconds))
+        client.pexpireat(key, expiry - milliseconds)
