@@ -1,10 +1,16 @@
 """Databases for the integration tests: each fact is shown on SQLite and on PostgreSQL."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.integration.owning import World
 from tests.integration.places import Place
+from tests.servers import Postgres
+
+#: The stores that owners are tried on.
+OWNER_STORES = ("memory", "sqlite", "postgres")
 
 
 @pytest.fixture
@@ -42,3 +48,26 @@ def mode(request: pytest.FixtureRequest) -> str:
 def durability(request: pytest.FixtureRequest) -> str:
     """When LangGraph saves: at once, in the background, or at the end of a run."""
     return str(request.param)
+
+
+@pytest.fixture(scope="session")
+def owners_dsn(postgres_server: Postgres) -> Iterator[str]:
+    """One database for all tests of owners: each uses thread ids of its own."""
+    name = postgres_server.create_database()
+    yield postgres_server.dsn(name)
+    postgres_server.drop_database(name)
+
+
+@pytest.fixture(params=OWNER_STORES)
+def owner_address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of a store that owners can use."""
+    if request.param == "postgres":
+        return str(request.getfixturevalue("owners_dsn"))
+    return "memory://" if request.param == "memory" else f"sqlite:///{tmp_path / 'owners.db'}"
+
+
+@pytest.fixture
+def here(owner_address: str, mode: str) -> Iterator[World]:
+    """An open store, for sync or async runs."""
+    with World.of(owner_address, mode) as opened:
+        yield opened

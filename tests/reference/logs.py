@@ -62,7 +62,11 @@ _MEANINGS = {
     "result_stored": "The result can be had under the run's id.",
     "run_closed": "A run is over; its outcome and counts.",
     "run_failed": "A filter or a setting failed the run; nothing after this is deleted.",
+    "run_not_marked": "How a run ended could not be read, or the ledger did not answer: its "
+    "threads stay unmarked and leave on the waiting horizon.",
+    "run_mended": "A run whose record could not be read was ended at an operator's word.",
     "run_planned": "The plan is whole; its batches are sent.",
+    "run_unreadable": "A run in the log cannot be read; lists leave it out.",
     "skipped_run_not_counted": "The totals in the store miss a sweep that was skipped.",
     "store_not_read": "The metrics were asked for, and the store could not be read.",
     "sweep_asked_for": "A sweep was asked for.",
