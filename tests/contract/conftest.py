@@ -16,12 +16,16 @@ import pytest
 from psycopg import sql
 
 from stores import Access, Store, StoreOptions, init_store, open_store
+from stores.redis.client import connected
+from stores.redis_address import parse
 from stores.relational.schema import OWN_TABLES
-from tests.contract.direct import Direct, DirectMemory, DirectPostgres, DirectSqlite
-from tests.contract.lab import POLICY, Lab, SettableClock
-from tests.servers import Postgres, run_role_script
+from tests.contract.direct import Direct, DirectMemory
+from tests.contract.direct_redis import DirectRedis
+from tests.contract.direct_sql import DirectPostgres, DirectSqlite
+from tests.contract.lab import POLICY, REDIS, Lab, SettableClock
+from tests.servers import Postgres, Redis, run_role_script
 
-PROVIDERS = ("memory", "sqlite", "postgres")
+PROVIDERS = ("memory", "sqlite", "postgres", *REDIS)
 
 
 @pytest.fixture(params=PROVIDERS)
@@ -70,6 +74,10 @@ def addresses(provider: str, request: pytest.FixtureRequest, tmp_path: Path) -> 
     if provider == "postgres":
         found: Addresses = request.getfixturevalue("emptied_database")
         return found
+    if provider in REDIS:
+        server: Redis = request.getfixturevalue(REDIS[provider])
+        server.flush()
+        return Addresses(server.url(), server.url())
     address = "memory://" if provider == "memory" else f"sqlite:///{tmp_path / 'checkpoints.db'}"
     return Addresses(address, address)
 
@@ -105,5 +113,8 @@ def _direct(store: Store, address: str, stack: ExitStack) -> Direct:
         return DirectMemory(store)
     if store.provider == "sqlite":
         return DirectSqlite(address.removeprefix("sqlite:///"))
+    if store.provider == "redis":
+        ours = stack.enter_context(connected(parse(address), StoreOptions(policy=POLICY)))
+        return DirectRedis(ours.client)
     connection = psycopg.connect(address, autocommit=True)
     return DirectPostgres(stack.enter_context(connection))

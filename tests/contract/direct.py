@@ -1,12 +1,10 @@
-"""Looking into a store past the code under test: every row of every table, as it lies there."""
+"""Looking into a store past the code under test: all that lies there, and breaking some of it."""
 
-import sqlite3
 from collections.abc import Iterable
-from contextlib import closing
+from contextlib import AbstractContextManager
 from typing import Any, Protocol, cast
 
-import psycopg
-from psycopg.rows import dict_row
+from langgraph.checkpoint.memory import InMemorySaver
 
 from stores import Store
 from stores.memory.saver import RetentionMemorySaver
@@ -24,38 +22,24 @@ class Direct(Protocol):
     def dump(self) -> Tables:
         """All rows of all tables, in an order that does not change."""
 
-    def execute(self, statement: str) -> None:
-        """Run a statement on the store's tables."""
+    def garble(self) -> None:
+        """Make all state unreadable, and leave what a sweep goes by."""
 
 
-class DirectSqlite:
-    """A file, opened anew for each look."""
+class Breakable(Direct, Protocol):
+    """A way into a store whose records can be broken, as by a hand or a fault."""
 
-    def __init__(self, path: str) -> None:
-        self._path = path
+    def break_batches(self, column: str, text: str) -> None:
+        """Put a text in place of what the first batch of each run keeps in a column."""
 
-    def dump(self) -> Tables:
-        with closing(sqlite3.connect(self._path)) as connection:
-            return _dump_sqlite(connection, ("checkpoints", "writes", *OWN_TABLES))
+    def break_runs(self, column: str, text: str) -> None:
+        """Put a text in place of what each run keeps in a column."""
 
-    def execute(self, statement: str) -> None:
-        with closing(sqlite3.connect(self._path)) as connection:
-            connection.executescript(statement)
+    def break_declarations(self) -> None:
+        """Let every entry of the ledger declare a waiting retention below zero."""
 
-
-class DirectPostgres:
-    """A connection of the tests' own."""
-
-    def __init__(self, connection: psycopg.Connection[Any]) -> None:
-        self._connection = connection
-
-    def dump(self) -> Tables:
-        names = ("checkpoints", "checkpoint_blobs", "checkpoint_writes", *OWN_TABLES)
-        cursor = self._connection.cursor(row_factory=dict_row)
-        return {n: _sorted(cursor.execute(f"SELECT * FROM {n}".encode())) for n in names}
-
-    def execute(self, statement: str) -> None:
-        self._connection.execute(statement.encode())
+    def unlisted(self) -> AbstractContextManager[str]:
+        """Meanwhile no thread can be listed; the word by which the store's error names what is."""
 
 
 class DirectMemory:
@@ -81,14 +65,20 @@ class DirectMemory:
         ]
         blobs = [{"thread_id": key[0], "key": key[1:], "row": v} for key, v in saver.blobs.items()]
         return {
-            "checkpoints": _sorted(checkpoints),
-            "writes": _sorted(writes),
-            "blobs": _sorted(blobs),
-            **_dump_sqlite(own.connection, OWN_TABLES),
+            "checkpoints": in_order(checkpoints),
+            "writes": in_order(writes),
+            "blobs": in_order(blobs),
+            **dump_sqlite(own.connection, OWN_TABLES),
         }
 
-    def execute(self, statement: str) -> None:
-        raise NotImplementedError("memory has no tables of checkpoints")
+    def garble(self) -> None:
+        saver = cast(InMemorySaver, self._store.saver)
+        wrong: Any = ("unknown", b"\xc1")
+        for spaces in saver.storage.values():
+            for held in spaces.values():
+                held.update({i: (wrong, wrong, parent) for i, (_, _, parent) in held.items()})
+        for key in saver.blobs:
+            saver.blobs[key] = wrong
 
 
 def of_thread(tables: Tables, thread_id: str) -> Tables:
@@ -100,14 +90,21 @@ def of_thread(tables: Tables, thread_id: str) -> Tables:
     return {name: rows for name, rows in held.items() if rows}
 
 
-def _dump_sqlite(connection: sqlite3.Connection, names: Iterable[str]) -> Tables:
+def settled(tables: Tables) -> Tables:
+    """Rows without what changes on Redis whenever a thread is written to: revision and expiry."""
+    return {name: rows for name, rows in tables.items() if name not in ("revisions", "expiry")}
+
+
+def dump_sqlite(connection: Any, names: Iterable[str]) -> Tables:
+    """All rows of some tables of a SQLite database."""
     tables: Tables = {}
     for name in names:
         cursor = connection.execute(f"SELECT * FROM {name}")
         columns = [column[0] for column in cursor.description]
-        tables[name] = _sorted(dict(zip(columns, row, strict=True)) for row in cursor)
+        tables[name] = in_order(dict(zip(columns, row, strict=True)) for row in cursor)
     return tables
 
 
-def _sorted(rows: Iterable[Record]) -> list[Record]:
+def in_order(rows: Iterable[Record]) -> list[Record]:
+    """Rows in an order that depends on nothing but what they hold."""
     return sorted(rows, key=repr)

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -21,8 +21,8 @@ from retention.sweep import Dispatch, LocalDispatch, Sweep, SweepOptions, SweepR
 from retention.sweep import run_sweep as sweep_in_process
 from retention.threads import Hold
 from stores import Store, StoreOptions, open_store
-from stores.relational.schema import OWN_TABLES
-from tests.contract.direct import Direct, Tables, of_thread
+from tests.contract.direct import Breakable, Direct, DirectMemory, Tables, of_thread
+from tests.contract.direct_sql import DirectSql
 from tests.seeding import checkpoint_id_at, config_of, seed_thread
 
 #: The instant at which the clock of every lab stands at first.
@@ -30,11 +30,33 @@ NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 #: Waiting an hour, finished ten minutes.
 POLICY = RetentionPolicy(60, 10)
 
-#: For a fact that only some stores can show.
-on_disk = pytest.mark.parametrize("provider", ["sqlite", "postgres"], indirect=True)
-in_memory = pytest.mark.parametrize("provider", ["memory"], indirect=True)
-on_postgres = pytest.mark.parametrize("provider", ["postgres"], indirect=True)
-on_sqlite = pytest.mark.parametrize("provider", ["sqlite"], indirect=True)
+#: The servers on which the Redis store is tested, each by the name of its fixture.
+REDIS = {
+    "redis": "redis_store_server",
+    "redis-cluster": "redis_cluster",
+    "valkey": "valkey_server",
+    "redis-6.2": "redis62_server",
+}
+
+
+def _only(*providers: str) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("provider", providers, indirect=True)
+
+
+#: For a fact that only some stores can show: those that outlast their process, those whose waiting
+#: threads a sweep finds, those that drop such threads by themselves, those that can list them at
+#: least; those that an official saver shares, and whose ledger outlives a deleted thread.
+on_disk = _only("sqlite", "postgres", *REDIS)
+in_sql = _only("sqlite", "postgres")
+drops_waiting = _only("memory", *REDIS)
+lists_waiting = _only("memory", "sqlite", "postgres")
+shared_with_stock = keeps_entries_apart = lists_waiting
+in_memory = _only("memory")
+on_postgres = _only("postgres")
+on_sqlite = _only("sqlite")
+on_redis = _only(*REDIS)
+#: Where the time beside a checkpoint's id can be read without decoding its state.
+dated_by_ts = _only("postgres", *REDIS)
 
 _numbers = count(1)
 
@@ -85,6 +107,18 @@ class Lab:
     def saver(self) -> BaseCheckpointSaver[Any]:
         """The store's sync saver."""
         return self.store.saver
+
+    @property
+    def sql(self) -> DirectSql:
+        """The way into a store of tables."""
+        assert isinstance(self.direct, DirectSql)
+        return self.direct
+
+    @property
+    def broken(self) -> Breakable:
+        """The way into a store whose records can be broken."""
+        assert not isinstance(self.direct, DirectMemory)
+        return cast(Breakable, self.direct)
 
     @property
     def waiting(self) -> SupportsWaitingHorizon:
@@ -185,7 +219,10 @@ class Lab:
 
     @contextmanager
     def stock(self) -> Iterator[BaseCheckpointSaver[Any]]:
-        """LangGraph's own saver on the same store: it takes no lock and refuses nothing."""
+        """LangGraph's own saver on the same store: it takes no lock and refuses nothing.
+
+        On Redis no other saver shares the layout, so there it is ours.
+        """
         if isinstance(self.saver, InMemorySaver):
             stock = InMemorySaver()
             stock.storage, stock.writes = self.saver.storage, self.saver.writes
@@ -194,19 +231,11 @@ class Lab:
         elif self.store.provider == "sqlite":
             with SqliteSaver.from_conn_string(self.address.removeprefix("sqlite:///")) as saver:
                 yield saver
+        elif self.store.provider == "redis":
+            yield self.saver
         else:
             with PostgresSaver.from_conn_string(self.address) as saver:
                 yield saver
-
-    @contextmanager
-    def without_our_tables(self) -> Iterator[None]:
-        """The store with no table of this project's but the record of its format."""
-        names = [name for name in OWN_TABLES if name != "retention_format"]
-        self.direct.execute("".join(f"ALTER TABLE {n} RENAME TO away_{n};" for n in names))
-        try:
-            yield
-        finally:
-            self.direct.execute("".join(f"ALTER TABLE away_{n} RENAME TO {n};" for n in names))
 
     @contextmanager
     def other(self, **changes: Any) -> Iterator[Store]:

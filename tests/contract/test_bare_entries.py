@@ -1,6 +1,6 @@
 """Ledger entries of threads that were started and never came to hold anything."""
 
-from tests.contract.lab import Lab
+from tests.contract.lab import Lab, keeps_entries_apart
 
 
 def entries(lab: Lab) -> set[str]:
@@ -13,6 +13,7 @@ def start(lab: Lab, thread_id: str, minutes: float) -> None:
     lab.at(-minutes, lambda: lab.store.ledger.start([thread_id]))
 
 
+@keeps_entries_apart
 def test_a_sweep_drops_them_once_the_waiting_retention_is_over(lab: Lab) -> None:
     start(lab, "over", 61)
     start(lab, "not-over", 60)
@@ -38,6 +39,7 @@ def test_those_of_held_threads_stay(lab: Lab) -> None:
     assert entries(lab) == {"held"}
 
 
+@keeps_entries_apart
 def test_a_sweep_drops_no_more_than_its_limit_the_oldest_first(lab: Lab) -> None:
     for minutes in (70, 80, 90):
         start(lab, f"started-{minutes}", minutes)

@@ -26,7 +26,7 @@ def planned(lab: Lab) -> str:
 @pytest.mark.parametrize("column", ["candidates", "outcomes", "counts"])
 def test_a_batch_that_cannot_be_read_holds_up_no_sweep(lab: Lab, column: str, text: str) -> None:
     run_id = planned(lab)
-    lab.direct.execute(f"UPDATE retention_batches SET {column} = '{text}' WHERE number = 0")
+    lab.broken.break_batches(column, text)
     lab.clock.advance(60)
     local = LocalDispatch()
     result = run_sweep(lab.sweep(dispatch=local, batch_size=2), local, "next")
@@ -39,9 +39,7 @@ def test_a_batch_that_cannot_be_read_holds_up_no_sweep(lab: Lab, column: str, te
 
 def test_an_outcome_of_no_candidate_counts_nothing(lab: Lab) -> None:
     planned(lab)
-    lab.direct.execute(
-        "UPDATE retention_batches SET outcomes = '[[99, \"deleted\", null, null]]' WHERE number = 0"
-    )
+    lab.broken.break_batches("outcomes", '[[99, "deleted", null, null]]')
     lab.clock.advance(60)
     local = LocalDispatch()
     run_sweep(lab.sweep(dispatch=local, batch_size=2), local, "next")
@@ -50,17 +48,17 @@ def test_an_outcome_of_no_candidate_counts_nothing(lab: Lab) -> None:
     assert closed.counts.total(Outcome.DELETED) == 4
 
 
-@pytest.mark.parametrize("change", ["state = 'zombie'", "waiting_minutes = -1"])
-def test_a_run_that_cannot_be_read_is_named(lab: Lab, change: str) -> None:
+@pytest.mark.parametrize(("column", "text"), [("state", "zombie"), ("waiting_minutes", "-1")])
+def test_a_run_that_cannot_be_read_is_named(lab: Lab, column: str, text: str) -> None:
     planned(lab)
-    lab.direct.execute(f"UPDATE retention_runs SET {change}")
-    with pytest.raises(StoreError, match="record of run 'broken' in retention_runs cannot be read"):
+    lab.broken.break_runs(column, text)
+    with pytest.raises(StoreError, match=r"record of run 'broken' in \S+ cannot be read"):
         lab.store.runs.live()
 
 
 def test_a_declaration_that_cannot_be_read_fails_the_run_and_leaves_it_closed(lab: Lab) -> None:
     lab.seed("t", marked=20)
-    lab.direct.execute("UPDATE retention_threads SET declared_waiting_minutes = -5")
+    lab.broken.break_declarations()
     assert lab.run().outcome is RunOutcome.FAILED
     assert lab.store.runs.live() is None
 

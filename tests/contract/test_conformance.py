@@ -10,6 +10,7 @@ from langgraph.checkpoint.conformance.capabilities import Capability
 from langgraph.checkpoint.conformance.report import CapabilityResult
 
 from stores import aopen_saver
+from tests.contract.lab import REDIS
 
 #: How many tests each capability has in the release that is pinned.
 BASE = {
@@ -19,7 +20,11 @@ BASE = {
     Capability.LIST: 16,
     Capability.DELETE_THREAD: 5,
 }
-OPTIONAL = (Capability.DELETE_FOR_RUNS, Capability.COPY_THREAD, Capability.PRUNE)
+OPTIONAL = {
+    Capability.DELETE_FOR_RUNS: 7,
+    Capability.COPY_THREAD: 8,
+    Capability.PRUNE: 8,
+}
 
 
 async def result_of(address: str, capability: Capability) -> CapabilityResult:
@@ -43,11 +48,12 @@ async def test_every_base_capability_passes_whole(address: str, capability: Capa
 
 
 @pytest.mark.parametrize("capability", OPTIONAL)
-async def test_of_the_optional_ones_postgres_alone_has_prune(
+async def test_redis_has_every_optional_one_and_postgres_has_prune(
     address: str, provider: str, capability: Capability
 ) -> None:
     """A saver that comes to offer one more fails here, so that its number is written down."""
     result = await result_of(address, capability)
-    passed = 8 if (provider, capability) == ("postgres", Capability.PRUNE) else 0
+    has = provider in REDIS or (provider, capability) == ("postgres", Capability.PRUNE)
+    passed = OPTIONAL[capability] if has else 0
     assert result.failures == []
     assert (result.detected, result.tests_passed) == (passed > 0, passed)

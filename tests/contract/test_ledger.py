@@ -10,7 +10,7 @@ from retention import ThreadRetention
 from retention.errors import ThreadRetentionError
 from retention.threads import LedgerEntry
 from stores import aopen_store, open_store
-from tests.contract.lab import NOW, Lab
+from tests.contract.lab import NOW, Lab, lists_waiting
 from tests.seeding import config_of
 
 ODD_IDS = [
@@ -124,6 +124,12 @@ def test_a_later_start_replaces_a_declaration_and_one_without_clears_it(lab: Lab
     assert found.declared == ThreadRetention(20)
     lab.store.ledger.start(["t"])
     assert entry(lab) == LedgerEntry("t", started_at=NOW)
+
+
+@lists_waiting
+def test_a_declaration_that_was_cleared_is_listed_no_more(lab: Lab) -> None:
+    lab.store.ledger.start(["t"], ThreadRetention(30))
+    lab.store.ledger.start(["t"])
     assert lab.waiting.declared_page(lab.ago(-1000), None, 10).facts == []
 
 

@@ -12,7 +12,8 @@ from langgraph.checkpoint.base import CheckpointTuple, empty_checkpoint
 from retention.errors import StoreError, ThreadDeletedError
 from retention.threads import Rule, ThreadFacts, Verdict
 from stores import aopen_store
-from tests.contract.lab import POLICY, Lab, on_postgres
+from tests.contract.direct import settled
+from tests.contract.lab import POLICY, Lab, on_postgres, shared_with_stock
 from tests.contract.pool import claimed, opened
 from tests.seeding import checkpoint_id_at, config_of, seed_thread
 from tests.waiting import eventually
@@ -86,9 +87,10 @@ def test_the_same_checkpoint_can_be_put_again(lab: Lab) -> None:
     lab.saver.put(*args)
     first = lab.rows_of("t")
     lab.saver.put(*args)
-    assert lab.rows_of("t") == first
+    assert settled(lab.rows_of("t")) == settled(first)
 
 
+@shared_with_stock
 def test_threads_read_back_the_same_through_a_stock_saver(lab: Lab) -> None:
     lab.seed("ours", 30, 3, interrupted=True)
     with lab.stock() as stock:
@@ -126,6 +128,7 @@ def test_delete_thread_takes_all_of_one_thread(lab: Lab) -> None:
     assert lab.rows_of("u") == before
 
 
+@shared_with_stock
 def test_a_put_under_way_with_a_delete_waits_for_it_and_is_refused(lab: Lab) -> None:
     """The judge stands within the delete's transaction, after its locks."""
     head = lab.seed("t", 30, marked=20)[-1]

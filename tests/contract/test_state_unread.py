@@ -3,43 +3,14 @@
 import os
 import subprocess
 import sys
-from typing import Any, cast
 
 import pytest
-from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from retention.filters import FlowsEngineFilter
 from retention.runs import Outcome
 from stores import Access
 from tests.contract.lab import Lab, on_disk
-
-_GARBLED = {
-    "sqlite": (
-        "UPDATE checkpoints SET checkpoint = x'c1', type = 'unknown', metadata = x'c1'",
-        "UPDATE writes SET value = x'c1', type = 'unknown'",
-    ),
-    "postgres": (
-        "UPDATE checkpoint_blobs SET blob = '\\xc1', type = 'unknown'",
-        "UPDATE checkpoint_writes SET blob = '\\xc1', type = 'unknown'",
-        """UPDATE checkpoints SET metadata = '[]', checkpoint = '{"channel_versions": {}}'""",
-    ),
-}
-
-
-def garble(lab: Lab) -> None:
-    """Make all state in a store unreadable."""
-    if lab.store.provider == "memory":
-        saver = cast(InMemorySaver, lab.saver)
-        wrong: Any = ("unknown", b"\xc1")
-        for spaces in saver.storage.values():
-            for held in spaces.values():
-                held.update({i: (wrong, wrong, parent) for i, (_, _, parent) in held.items()})
-        for key in saver.blobs:
-            saver.blobs[key] = wrong
-        return
-    for statement in _GARBLED[lab.store.provider]:
-        lab.direct.execute(statement)
 
 
 def seed(lab: Lab) -> None:
@@ -51,13 +22,13 @@ def seed(lab: Lab) -> None:
 
 def test_state_that_cannot_be_decoded_does_not_matter(lab: Lab) -> None:
     seed(lab)
-    garble(lab)
+    lab.direct.garble()
     before = lab.preview(FlowsEngineFilter(lab.store)).to_json()
     result = lab.run(FlowsEngineFilter(lab.store))
     assert before["swept_count"] == result.counts.total(Outcome.DELETED) == 2
     assert result.to_json()["spared"][0]["thread_id"] == "parked"
     lab.write_late("due", 100)
-    garble(lab)
+    lab.direct.garble()
     assert lab.run().counts.total(Outcome.CLEANED) == 1
 
 

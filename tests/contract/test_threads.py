@@ -11,8 +11,18 @@ from retention import ThreadRetention
 from retention.ids import instant_of
 from retention.ports import Page
 from retention.threads import ThreadFacts
-from tests.contract.lab import NOW, Lab, in_memory, on_disk, on_postgres
-from tests.seeding import config_of, park, seed_thread
+from stores.redis.layout import bucket_of
+from tests.contract.lab import (
+    NOW,
+    Lab,
+    dated_by_ts,
+    in_memory,
+    lists_waiting,
+    on_disk,
+    on_postgres,
+    on_redis,
+)
+from tests.seeding import config_of, park, seed_thread, seed_threads
 
 CEILING = NOW + timedelta(days=1)
 
@@ -35,6 +45,7 @@ def heads(lab: Lab, limit: int, cutoff: datetime = NOW) -> tuple[list[str], int]
     return walk(lambda after: lab.waiting.head_page(cutoff, CEILING, after, limit))
 
 
+@lists_waiting
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 5])
 def test_pages_of_heads_hold_each_thread_once_whatever_their_size(lab: Lab, count: int) -> None:
     names = [f"t{number}" for number in range(count)]
@@ -45,6 +56,7 @@ def test_pages_of_heads_hold_each_thread_once_whatever_their_size(lab: Lab, coun
         assert heads(lab, limit) == (names, count // limit + 1)
 
 
+@lists_waiting
 def test_only_heads_older_than_the_cutoff_are_listed(lab: Lab) -> None:
     lab.seed("older", 60.001)
     lab.seed("at", 60)
@@ -52,6 +64,7 @@ def test_only_heads_older_than_the_cutoff_are_listed(lab: Lab) -> None:
     assert heads(lab, 10, lab.ago(60))[0] == ["older"]
 
 
+@lists_waiting
 def test_the_head_is_the_newest_over_all_namespaces(lab: Lab) -> None:
     lab.seed("t", 90)
     lab.seed("t", 10, namespace="sub:1")
@@ -62,6 +75,7 @@ def test_the_head_is_the_newest_over_all_namespaces(lab: Lab) -> None:
     assert (facts.head, facts.head_at) == (newest, lab.ago(5))
 
 
+@lists_waiting
 def test_the_empty_id_is_listed_as_any_other(lab: Lab) -> None:
     for thread_id in ("", "a"):
         lab.seed(thread_id, 90)
@@ -91,6 +105,7 @@ def test_threads_are_counted_whatever_they_hold(lab: Lab) -> None:
     assert lab.store.threads.count_threads() == 2
 
 
+@lists_waiting
 def test_due_threads_come_by_their_due_time_then_their_id(lab: Lab) -> None:
     for thread_id, marked in (("c", 20), ("b", 30), ("a", 20), ("young", 9)):
         lab.seed(thread_id, 40, marked=marked)
@@ -104,6 +119,18 @@ def test_due_threads_come_by_their_due_time_then_their_id(lab: Lab) -> None:
     assert pages(1) == (["b", "a", "c"], 4)
 
 
+@on_redis
+@pytest.mark.parametrize("limit", [1, 2, 7, 40, 100])
+def test_due_threads_come_bucket_by_bucket_and_each_once(lab: Lab, limit: int) -> None:
+    names = seed_threads(lab.saver, "t", 40, lab.ago(40))
+    lab.at(-20, lambda: lab.store.ledger.mark_finished(names))
+    found, pages = walk(lambda after: lab.store.threads.due_page(NOW, after, limit))
+    assert found != names
+    assert sorted(found) == names
+    assert found == sorted(names, key=lambda t: (bucket_of(t), t))
+    assert pages <= -(-40 // limit) + 1
+
+
 def test_a_mark_is_listed_from_its_due_time_on(lab: Lab) -> None:
     lab.seed("t", 40, marked=10)
     assert [f.thread_id for f in lab.store.threads.due_page(NOW, None, 10).facts] == ["t"]
@@ -111,6 +138,7 @@ def test_a_mark_is_listed_from_its_due_time_on(lab: Lab) -> None:
     assert lab.store.threads.due_page(before, None, 10).facts == []
 
 
+@lists_waiting
 def test_declared_threads_come_by_the_end_of_their_declaration(lab: Lab) -> None:
     starts = {"b": (40, 30), "a": (50, 45), "young": (29, 30), "half": (40, None)}
     for thread_id, (started, waiting) in starts.items():
@@ -126,6 +154,7 @@ def test_declared_threads_come_by_the_end_of_their_declaration(lab: Lab) -> None
     assert pages(1) == (["b", "a"], 3)
 
 
+@lists_waiting
 @pytest.mark.parametrize("foreign", ["zzz", "9", "~", "not-a-uuid"])
 def test_a_foreign_head_is_listed_so_that_it_can_be_reported(lab: Lab, foreign: str) -> None:
     lab.put_foreign("t", foreign, lab.ago(90).isoformat())
@@ -133,7 +162,7 @@ def test_a_foreign_head_is_listed_so_that_it_can_be_reported(lab: Lab, foreign: 
     assert heads(lab, 10, lab.ago(60))[0] == ["t"]
 
 
-@on_postgres
+@dated_by_ts
 def test_where_ts_is_plain_it_dates_a_foreign_head(lab: Lab) -> None:
     lab.put_foreign("t", "zzz", lab.ago(90).isoformat())
     assert lab.store.threads.facts(["t"])["t"].head_at == lab.ago(90)
@@ -147,6 +176,14 @@ def test_a_ts_that_is_no_instant_leaves_the_thread_undatable(lab: Lab, ts: str) 
     assert (facts.head, facts.head_at) == ("zzz", None)
 
 
+@dated_by_ts
+@pytest.mark.parametrize("ts", ["", "soon", "2026-06-01T10:00:00", "2026-99-01T00:00:00Z"])
+def test_a_thread_of_a_foreign_id_and_no_instant_has_a_head_and_no_date(lab: Lab, ts: str) -> None:
+    lab.put_foreign("t", "zzz", ts)
+    facts = lab.store.threads.facts(["t"])["t"]
+    assert (facts.head, facts.head_at) == ("zzz", None)
+
+
 @pytest.mark.parametrize("provider", ["memory", "sqlite"], indirect=True)
 def test_where_ts_lies_in_the_state_a_foreign_id_leaves_the_thread_undatable(lab: Lab) -> None:
     lab.put_foreign("t", "zzz", lab.ago(90).isoformat())
@@ -157,6 +194,7 @@ def test_where_ts_lies_in_the_state_a_foreign_id_leaves_the_thread_undatable(lab
     assert (found["mixed"].head, found["mixed"].head_at) == (newest, None)
 
 
+@lists_waiting
 def test_a_head_from_the_far_future_is_a_date_all_the_same(lab: Lab) -> None:
     head = seed_thread(lab.saver, "t", NOW + timedelta(days=30))[-1]
     assert heads(lab, 10)[0] == ["t"]

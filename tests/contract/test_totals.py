@@ -12,7 +12,7 @@ from retention.runs import Latest, RunOutcome
 from retention.sweep import open_run
 from retention.threads import Horizon
 from stores import Access
-from tests.contract.lab import NOW, Claims, Lab, on_disk, run_sweep
+from tests.contract.lab import NOW, Claims, Lab, in_sql, run_sweep
 from tests.contract.pool import LEASE, Queue, a_run, opened
 
 
@@ -159,7 +159,7 @@ def test_a_skip_that_cannot_be_counted_is_still_answered(
     assert "no room" in caplog.text
 
 
-@on_disk
+@in_sql
 def test_due_threads_are_told_apart_by_horizon(lab: Lab) -> None:
     lab.seed("due", 30, marked=20)
     lab.seed("old", 90)
@@ -168,8 +168,8 @@ def test_due_threads_are_told_apart_by_horizon(lab: Lab) -> None:
     assert lab.store.runs.latest().due == {Horizon.FINISHED: 1, Horizon.WAITING: 2}
 
 
-@on_disk
+@in_sql
 def test_a_store_without_our_tables_has_no_totals(lab: Lab) -> None:
     """One that a stock saver made, opened to read only."""
-    with lab.without_our_tables(), lab.other(access=Access.READ) as store:
+    with lab.sql.without_own_tables(), lab.other(access=Access.READ) as store:
         assert (store.runs.totals(), store.runs.latest()) == ({}, Latest())

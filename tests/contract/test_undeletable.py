@@ -6,42 +6,9 @@ import pytest
 
 from retention.runs import Outcome, RunOutcome, ThreadOutcome
 from retention.sweep import SweepResult, finish, open_run, work_on
-from tests.contract.lab import Lab, on_disk
+from tests.contract.lab import Lab, in_sql
 from tests.contract.pool import LEASE, Queue, claimed
 from tests.seeding import config_of, seed_threads
-
-#: Where each store keeps the rows of a thread, in the order of their deletion.
-TABLES = {
-    "sqlite": ("checkpoints", "writes", "retention_threads"),
-    "postgres": (
-        "checkpoints",
-        "checkpoint_blobs",
-        "checkpoint_writes",
-        "retention_threads",
-    ),
-}
-
-
-def break_deletes(
-    lab: Lab, table: str, value: str, *, column: str = "thread_id", silently: bool = False
-) -> None:
-    """Let the database refuse to delete some rows, or keep them without a word."""
-    if lab.store.provider == "sqlite":
-        act = "RAISE(IGNORE)" if silently else "RAISE(ABORT, 'will not go')"
-        lab.direct.execute(
-            f"CREATE TRIGGER broken_{table} BEFORE DELETE ON {table} "
-            f"WHEN old.{column} = '{value}' BEGIN SELECT {act}; END"
-        )
-        return
-    act = "RETURN NULL" if silently else "RAISE EXCEPTION 'will not go'"
-    lab.direct.execute(
-        "CREATE OR REPLACE FUNCTION broken() RETURNS trigger LANGUAGE plpgsql AS "
-        f"$$ BEGIN IF old.{column} = '{value}' THEN {act}; END IF; RETURN old; END $$"
-    )
-    lab.direct.execute(
-        f"CREATE TRIGGER broken_{table} BEFORE DELETE ON {table} "
-        "FOR EACH ROW EXECUTE FUNCTION broken()"
-    )
 
 
 def failed(result: SweepResult) -> dict[str, str]:
@@ -49,7 +16,7 @@ def failed(result: SweepResult) -> dict[str, str]:
     return {entry["thread_id"]: entry["error"] for entry in result.to_json()["failed"]}
 
 
-@on_disk
+@in_sql
 @pytest.mark.parametrize("place", [0, 1, 2, -1])
 def test_a_thread_that_the_database_refuses_to_delete_stays_whole_and_the_others_go(
     lab: Lab, place: int
@@ -57,9 +24,9 @@ def test_a_thread_that_the_database_refuses_to_delete_stays_whole_and_the_others
     """I3 and I5"""
     for thread_id in seed_threads(lab.saver, "t", 9, lab.ago(30), 2):
         lab.at(-20, lambda t=thread_id: lab.store.ledger.mark_finished([t]))  # type: ignore[misc]
-    break_deletes(lab, TABLES[lab.store.provider][place], "t-0004")
+    lab.sql.refuse_deletes(lab.sql.tables[place], "t-0004")
     before = lab.rows_of("t-0004")
-    assert set(before) == set(TABLES[lab.store.provider])
+    assert set(before) == set(lab.sql.tables)
     result = lab.run()
     assert result.outcome is RunOutcome.PARTIAL
     assert result.counts.values == {"deleted:finished": 8, "failed:finished": 1}
@@ -68,12 +35,12 @@ def test_a_thread_that_the_database_refuses_to_delete_stays_whole_and_the_others
     assert lab.threads() == {"t-0004"}
 
 
-@on_disk
+@in_sql
 def test_a_thread_that_stays_without_an_error_is_named_with_what_it_still_holds(lab: Lab) -> None:
     """I5"""
     for thread_id in ("a", "stuck", "z"):
         lab.seed(thread_id, 90, 3)
-    break_deletes(lab, "checkpoints", "stuck", silently=True)
+    lab.sql.refuse_deletes("checkpoints", "stuck", silently=True)
     result = lab.run()
     assert result.outcome is RunOutcome.PARTIAL
     assert failed(result) == {
@@ -83,45 +50,25 @@ def test_a_thread_that_stays_without_an_error_is_named_with_what_it_still_holds(
     assert lab.threads() == {"stuck"}
 
 
-@on_disk
+@in_sql
 def test_rows_that_come_back_are_deleted_again_within_the_same_sweep(lab: Lab) -> None:
     """A run that writes while its thread goes, played by the database."""
     head = lab.seed("t", 90, 1)[-1]
     lab.seed("u", 90, 1)
-    table = "writes" if lab.store.provider == "sqlite" else "checkpoint_writes"
-    columns = "thread_id, checkpoint_ns, checkpoint_id, task_id, idx, channel"
-    blob = ("", "") if lab.store.provider == "sqlite" else (", blob", ", ''")
-    insert = (
-        f"INSERT INTO {table} ({columns}{blob[0]}) "
-        f"VALUES ('t', '', '{head}', 'late', 0, 'messages'{blob[1]});"
-    )
-    if lab.store.provider == "sqlite":
-        lab.direct.execute(
-            f"CREATE TRIGGER broken_later AFTER DELETE ON retention_threads BEGIN {insert} END"
-        )
-    else:
-        lab.direct.execute(
-            "CREATE FUNCTION broken() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS "
-            f"$$ BEGIN {insert} RETURN old; END $$"
-        )
-        lab.direct.execute(
-            "CREATE TRIGGER broken_later AFTER DELETE ON retention_threads "
-            "FOR EACH ROW EXECUTE FUNCTION broken()"
-        )
+    lab.sql.write_after_delete("t", head)
     lab.at(-80, lambda: lab.store.ledger.start(["t"]))
     assert lab.run().counts.values == {"deleted:waiting": 2}
     assert lab.rows_of("t") == {}
 
 
-@on_disk
+@in_sql
 def test_late_writes_that_cannot_be_deleted_do_not_stop_those_that_can(lab: Lab) -> None:
     """I5, in the look at threads deleted by an earlier sweep."""
     heads = {thread_id: lab.seed(thread_id, 90)[-1] for thread_id in ("a", "stuck", "z")}
     assert lab.run().counts.values == {"deleted:waiting": 3}
     for thread_id, head in heads.items():
         lab.saver.put_writes(config_of(thread_id, "", head), [("messages", "late")], "task")
-    table = "writes" if lab.store.provider == "sqlite" else "checkpoint_writes"
-    break_deletes(lab, table, "stuck")
+    lab.sql.refuse_deletes(lab.sql.writes, "stuck")
     result = lab.run()
     assert result.outcome is RunOutcome.PARTIAL
     assert "will not go" in failed(result)["stuck"]
@@ -129,25 +76,22 @@ def test_late_writes_that_cannot_be_deleted_do_not_stop_those_that_can(lab: Lab)
     assert lab.rows_of("a") == lab.rows_of("z") == {}
 
 
-@on_disk
+@in_sql
 def test_a_thread_that_failed_is_tried_again_by_the_next_sweep(lab: Lab) -> None:
     lab.seed("t", 90)
-    break_deletes(lab, "checkpoints", "t")
+    lab.sql.refuse_deletes("checkpoints", "t")
     assert lab.run().counts.values == {"failed:waiting": 1}
     assert lab.run().counts.values == {"failed:waiting": 1}
-    drop = "TRIGGER broken_checkpoints"
-    lab.direct.execute(
-        f"DROP {drop}" if lab.store.provider == "sqlite" else "DROP FUNCTION broken CASCADE"
-    )
+    lab.sql.allow_deletes("checkpoints")
     assert lab.run().counts.values == {"deleted:waiting": 1}
 
 
-@on_disk
+@in_sql
 def test_several_threads_that_fail_are_told_apart(lab: Lab) -> None:
     for thread_id in seed_threads(lab.saver, "t", 16, lab.ago(90)):
         stuck = thread_id in ("t-0000", "t-0007", "t-0008", "t-0015")
         lab.seed(thread_id, 90, 1, namespace="stuck" if stuck else "free")
-    break_deletes(lab, "checkpoints", "stuck", column="checkpoint_ns")
+    lab.sql.refuse_deletes("checkpoints", "stuck", column="checkpoint_ns")
     result = lab.run()
     assert sorted(failed(result)) == ["t-0000", "t-0007", "t-0008", "t-0015"]
     assert result.counts.values == {"deleted:waiting": 12, "failed:waiting": 4}
