@@ -6,9 +6,10 @@ from typing import Any
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
 
 from stores.codec.refusals import Refused, guarded
-from stores.codec.shapes import MISSING, State
+from stores.codec.shapes import MISSING, State, derived
 
 _set = object.__setattr__
 
@@ -32,6 +33,7 @@ class ModelShape:
         self._template = {name: _fixed(field) for name, field in fields.items()}
         self._extra = cls.model_config.get("extra") == "allow"
         self._private = cls.__private_attributes__
+        self._derived = derived(cls)
         self._compact = dict(self._template) if compact else {}
         if compact:
             made = {name: make({}) for name, make in self._makers.items()}
@@ -50,6 +52,8 @@ class ModelShape:
                 continue
             elif name in template:
                 rest[name] = item
+            elif name not in self._derived:
+                raise Refused(f"is a model with an attribute {name[:60]!r} beside its fields")
         parts = {"v": state}
         if rest:
             parts["d"] = rest
@@ -98,8 +102,9 @@ class ModelShape:
             return None
         private = dict(parts.get("p", {}))
         for name, attribute in self._private.items():
-            if name not in private and "p" not in parts:
-                private[name] = guarded(attribute.get_default)
+            default = None if name in private else guarded(attribute.get_default)
+            if name not in private and default is not PydanticUndefined:
+                private[name] = default
         return private
 
     def _unknown(self, state: State) -> str:
@@ -119,6 +124,8 @@ class PromptShape:
         held = vars(value)
         state = {name: held[name] for name in self._names if name in held}
         _refuse_programs(state)
+        if vars(guarded(self._class.model_validate, state)) != held:
+            raise Refused("is a prompt that holds what LangChain's loader does not revive")
         return {"v": state}
 
     def together(self, parts: State) -> Any:

@@ -73,7 +73,7 @@ class RecordShape:
         self._defaults = defaults
         self._slots = _slots(cls)
         self._has_dict = hasattr(_bare(cls), "__dict__")
-        self._derived = _derived(cls)
+        self._derived = derived(cls)
 
     def apart(self, value: Any) -> State:
         """What the instance holds, fields or not; what it can work out again is left out."""
@@ -233,7 +233,7 @@ def _slots(cls: type) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def _derived(cls: type) -> frozenset[str]:
+def derived(cls: type) -> frozenset[str]:
     """Attributes that an instance works out again, and typing's note of its type arguments."""
     names = {
         name

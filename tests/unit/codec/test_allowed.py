@@ -220,6 +220,13 @@ def test_a_slot_that_a_release_added_may_be_missing() -> None:
     assert read(older) == Send("n", 1)
 
 
+def test_dataclasses_changed_since_have_defaults_of_their_own() -> None:
+    stored = {"$": "dataclass", "c": f"{MODULE}:Mutable", "v": {"anything": 1}}
+    first, second = read(stored), read(stored)
+    assert (first.only, first.many) == (0, [])
+    assert first.many is not second.many
+
+
 @given(st.text(max_size=12))
 def test_any_reference_is_a_class_or_the_documented_error(text: str) -> None:
     codec = FaithfulCodec([MODULE])

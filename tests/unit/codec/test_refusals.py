@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.output_parsers import StrOutputParser
-from langchain_core.prompts import PromptTemplate
+from langchain_core.prompts import ChatPromptTemplate, PromptTemplate
 from langchain_core.runnables import RunnableLambda
 from langgraph.types import Send
 from pydantic import BaseModel, SecretStr
@@ -121,6 +121,12 @@ def local_class() -> Any:
     return Local()
 
 
+def stretched_model() -> Any:
+    made = Outer.Inner()
+    object.__setattr__(made, "more", 2)
+    return made
+
+
 def stretched() -> Point3:
     made = Point3(1)
     made.__dict__["more"] = 2
@@ -156,6 +162,11 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "Send subclass": (Sent("a", 1), "Sent, which is not kept"),
     "generic model": (Box[int](item=1), "Box[int]: a generic model has no path of its own"),
     "dataclass of a list": (Listed("x"), "Listed, which extends a built-in type"),
+    "stretched model": (stretched_model(), "is a model with an attribute 'more' beside"),
+    "typed prompt": (
+        ChatPromptTemplate([("human", "{q}")], input_types={"q": int}),
+        "is a prompt that holds what LangChain's loader does not revive",
+    ),
     "stretched": (stretched(), "with attributes beside its fields"),
     "local": (local_class(), "Local, which is local to a function: move it out"),
     "moved": (Moved.A, "Elsewhere, which is not found under that path"),

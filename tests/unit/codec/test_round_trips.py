@@ -21,12 +21,16 @@ from langgraph.types import PregelTask, StateSnapshot
 
 from retention.errors import CheckpointSerializationError
 from stores.codec import FaithfulCodec
+from tests.unit.codec.forging import read
 from tests.unit.codec.things import (
     CODEC,
     MODULE,
     SAMPLES,
     Bits,
     Colour,
+    Guarded,
+    Hiding,
+    Late,
     LeftOpen,
     Numbers,
     Strict,
@@ -137,6 +141,23 @@ def test_a_field_that_was_never_set_is_not_set_afterwards() -> None:
     assert type(found) is LeftOpen
     assert found.given == 1
     assert not hasattr(found, "left_open")
+
+
+def test_defaults_of_every_kind_are_found_for_what_is_not_stored() -> None:
+    stored = {"$": "model", "c": f"{MODULE}:Late", "v": {}}
+    found, other = read(stored), read(stored)
+    assert difference(found, Late()) is None
+    assert found.shared is not other.shared
+    assert difference(round_trip(found), found) is None
+    assert not hasattr(found, "_never")
+
+
+def test_slots_of_a_base_and_properties_for_fields_are_kept() -> None:
+    hiding = Hiding(1)
+    hiding.hide(2)
+    found = round_trip(hiding)
+    assert (found.shown, found.found()) == (1, 2)
+    assert round_trip(Guarded(3)).level == 3
 
 
 def test_utc_is_the_one_object_for_it() -> None:

@@ -90,6 +90,16 @@ class Rich(BaseModel):
         return object()
 
 
+class Late(BaseModel):
+    """A model with defaults of every kind."""
+
+    shared: list[int] = [1]  # pydantic copies it
+    made: list[int] = Field(default_factory=lambda: [2])
+    worked_out: int = Field(default_factory=lambda fields: len(fields["shared"]))
+    _never: int = PrivateAttr()
+    _once: int = PrivateAttr(default=3)
+
+
 class Strict(BaseModel):
     """A model whose validation changes or refuses what it once held."""
 
@@ -114,6 +124,7 @@ class Mutable:
     derived: str = field(init=False, default="")
     _: KW_ONLY
     only: int = 0
+    many: list[Any] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.derived = f"of {self.only}"
@@ -133,6 +144,38 @@ class Frozen:
 class LeftOpen:
     given: int
     left_open: int = field(init=False)
+
+
+class Slots:
+    __slots__ = ("__hidden", "__weakref__")
+
+    def hide(self, value: int) -> None:
+        self.__hidden = value
+
+    def found(self) -> int:
+        return self.__hidden
+
+
+@dataclass(slots=True)
+class Hiding(Slots):
+    """A dataclass whose base has a slot of its own."""
+
+    shown: int = 0
+
+
+@dataclass
+class Guarded:
+    """A dataclass with a property for a field."""
+
+    level: int
+
+    @property  # type: ignore[no-redef]
+    def level(self) -> int:
+        return self._level
+
+    @level.setter
+    def level(self, value: int) -> None:
+        self._level = value
 
 
 @dataclass(frozen=True)
