@@ -27,8 +27,9 @@ from stores.redis.threads import RedisThreads
 #: How often a thread is judged that changes each time before it is deleted; then it is busy.
 _LOOKS = 3
 
-#: A thread to be deleted: its position in the batch, its id, revision, and outcome.
-_Doomed = tuple[int, str, bytes, ThreadOutcome]
+#: A thread to be deleted: its position in the batch, its id, revision, and outcome, both as it is
+#: and as its bucket keeps it.
+_Doomed = tuple[int, str, bytes, ThreadOutcome, bytes]
 
 
 class RedisDeleter:
@@ -106,10 +107,11 @@ class RedisDeleter:
         doomed: dict[bytes, list[_Doomed]] = {}
         for position, outcome in examined.items():
             index, thread_id = indexes[position], candidates[position].thread_id
-            if kept.written(outcome) is None:
+            written = kept.written(outcome)
+            if written is None:
                 outcomes[index] = outcome
             else:
-                thread = (index, thread_id, known[thread_id][1], outcome)
+                thread = (index, thread_id, known[thread_id][1], outcome, written)
                 doomed.setdefault(bucket_of(thread_id), []).append(thread)
         outcomes.update(self._connection.run(_delete(claim, doomed)))
         return outcomes
@@ -126,21 +128,20 @@ def _delete(
     ]
     fence: tuple[Arg, ...] = (kept.name_of(claim.batch), claim.batch.attempts, claim.deadline)
     script = thread_script("delete")
-    calls = [
-        Call(script, start, (*fence, *(arg for thread in some for arg in _args(thread))))
-        for start, some in chosen
-    ]
+    calls = [Call(script, start, [*fence, *_args(some)]) for start, some in chosen]
     replies = yield from in_rounds(calls)
     outcomes: dict[int, ThreadOutcome] = {}
     for (_, threads), reply in zip(chosen, replies, strict=True):
         if isinstance(reply, bytes):
             raise ClaimLostError(f"the claim of a batch of run {claim.batch.run_id!r} is over")
-        for (index, _, _, outcome), done in zip(threads, reply, strict=True):
+        for (index, _, _, outcome, _), done in zip(threads, reply, strict=True):
             if done:
                 outcomes[index] = outcome if done == 1 else kept.read(done)
     return outcomes
 
 
-def _args(thread: _Doomed) -> tuple[Arg, ...]:
-    index, thread_id, revision, outcome = thread
-    return index, raw(thread_id), revision, kept.written(outcome) or b""
+def _args(threads: Sequence[_Doomed]) -> list[Arg]:
+    args: list[Arg] = []
+    for index, thread_id, revision, _, written in threads:
+        args += index, raw(thread_id), revision, written
+    return args

@@ -45,9 +45,9 @@ def _entry(thread_id: str, row: list[Any]) -> LedgerEntry | None:
         declared = ThreadRetention(_minutes(waiting), _minutes(finished))
     return LedgerEntry(
         thread_id,
-        instant(started),
-        instant(marked),
-        instant(due),
+        instant(started) if started else None,
+        instant(marked) if marked else None,
+        instant(due) if due else None,
         declared,
         None if owner is None else text(owner),
         None if reason is None else _hold(reason, *row[11:]),

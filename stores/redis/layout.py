@@ -36,14 +36,18 @@ def text(raw_text: bytes) -> str:
     return raw_text.decode("utf-8", "surrogatepass")
 
 
+#: How the name of every key in each bucket begins.
+_STARTS = tuple(b"lgr:{b%03d}:" % number for number in range(BUCKETS))
+
+
 def bucket(number: int) -> bytes:
     """How the name of every key in a bucket begins."""
-    return b"lgr:{b%03d}:" % number
+    return _STARTS[number]
 
 
 def bucket_of(thread_id: str) -> bytes:
     """How the names of a thread's keys begin."""
-    return bucket(crc32(raw(thread_id)) % BUCKETS)
+    return _STARTS[crc32(raw(thread_id)) % BUCKETS]
 
 
 def by_bucket(thread_ids: Iterable[str]) -> dict[bytes, list[str]]:

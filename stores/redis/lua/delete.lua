@@ -28,20 +28,21 @@ local function clear(k, id)
 end
 
 local replies, keys, ids, recorded = {}, {}, {}, {}
+local starts = keys_of('')
 redis.call('UNLINK', BUCKET .. 'nothing')
 for i = 4, #ARGV, 4 do
   local n, id = i / 4, ARGV[i + 1]
   if known[n] then
     replies[n] = known[n]
-  elseif (redis.call('HGET', BUCKET .. 'm:' .. id, 'rev') or '') ~= ARGV[i + 2] then
+  elseif (redis.call('HGET', starts[1] .. id, 'rev') or '') ~= ARGV[i + 2] then
     replies[n] = 0
   else
     replies[n] = 1
     recorded[#recorded + 1] = ARGV[i]
     recorded[#recorded + 1] = ARGV[i + 3]
-    local k = keys_of(id)
-    if string.sub(ARGV[i + 3], 1, 1) == 'd' or not clear(k, id) then
-      for part = 1, 5 do keys[#keys + 1] = k[part] end
+    if string.byte(ARGV[i + 3]) == 100 or not clear(keys_of(id), id) then
+      local last = #keys
+      for part, start in ipairs(starts) do keys[last + part] = start .. id end
       ids[#ids + 1] = id
     end
   end

@@ -1,7 +1,8 @@
--- Of the threads ARGV names, those whose ids hold more than what the ledger keeps, by position.
+-- Of the threads ARGV names, those whose ids hold more than what the ledger keeps, by position. Their
+-- seals say so: whoever writes to a thread seals it, and nothing of one without a seal can be read.
 local found = {}
 for i = 1, #ARGV do
-  local k = keys_of(ARGV[i])
-  if redis.call('EXISTS', k[2], k[3], k[4], k[5]) > 0 then found[#found + 1] = i end
+  local seal = redis.call('HGET', BUCKET .. 'm:' .. ARGV[i], 'seal')
+  if seal and seal ~= '0 0 0 0' then found[#found + 1] = i end
 end
 return found
