@@ -34,6 +34,9 @@ _WRONG_ADDRESS = (
 #: Where redis-py begins to print its own objects behind what happened.
 _OBJECTS = " : <redis."
 
+#: How release 6.2 passes on what a call within a script met: inside an error of the script.
+_PASSING_IN_SCRIPT = ("-OOM ", "-READONLY ")
+
 
 @contextmanager
 def translated() -> Iterator[None]:
@@ -56,4 +59,5 @@ def translate(error: Exception) -> Exception:
     line = f"Redis: {said or type(error).__name__}"
     if isinstance(error, _REFUSALS) or any(wrong in said for wrong in _WRONG_ADDRESS):
         return ConfigurationError(line)
-    return StoreUnavailableError(line) if isinstance(error, _PASSING) else StoreError(line)
+    is_passing = isinstance(error, _PASSING) or any(sign in said for sign in _PASSING_IN_SCRIPT)
+    return StoreUnavailableError(line) if is_passing else StoreError(line)

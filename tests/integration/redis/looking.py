@@ -30,13 +30,20 @@ def thread_of(client: Any, thread_id: str) -> dict[bytes, Any]:
 
 def expiries(client: Any, thread_id: str) -> set[int]:
     """The instants, in milliseconds since 1970, at which the keys of a thread go; -1 is never."""
+    # Release 6.2 has no PEXPIRETIME, and its clock runs on within a script.
     script = """
+    local function now()
+      local t = redis.call('TIME')
+      return t[1] * 1000 + math.floor(t[2] / 1000)
+    end
     local found = {}
-    local t = redis.call('TIME')
-    local now = t[1] * 1000 + math.floor(t[2] / 1000)
     for i = 1, #KEYS do
-      local left = redis.call('PTTL', KEYS[i])
-      if left ~= -2 then found[#found + 1] = left == -1 and -1 or left + now end
+      local left, before
+      repeat
+        before = now()
+        left = redis.call('PTTL', KEYS[i])
+      until before == now()
+      if left ~= -2 then found[#found + 1] = left == -1 and -1 or left + before end
     end
     return found
     """
