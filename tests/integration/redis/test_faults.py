@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,9 +15,11 @@ from stores.options import StoreOptions
 from stores.redis.connection import Connection
 from stores.redis.requests import Call
 from stores.redis.saver import RedisRetentionSaver
+from tests.conftest import service
 from tests.integration.redis.looking import thread_of
 from tests.seeding import config_of, seed_thread
 from tests.servers import RedisServer
+from tests.servers.redis_programs import packaged_redis, redis62, valkey
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 METADATA: Any = {"source": "loop", "step": 1, "parents": {}, "run_id": "new"}
@@ -160,8 +163,11 @@ def test_a_server_that_lost_its_scripts_is_given_them_again(
     assert len(list(saver.list(None))) == 2
 
 
-def test_a_full_server_refuses_a_write_and_changes_nothing() -> None:
-    with RedisServer() as server, redis.Redis.from_url(server.url(), protocol=2) as client:
+@pytest.mark.parametrize("program", [packaged_redis, redis62, valkey])
+def test_a_full_server_refuses_a_write_and_changes_nothing(program: Callable[[], Path]) -> None:
+    with service():
+        server = RedisServer(program=program())
+    with server, redis.Redis.from_url(server.url(), protocol=2) as client:
         saver = RedisRetentionSaver(Connection(client), FaithfulCodec(), StoreOptions())
         prepared(saver)
         before = [thread_of(client, name) for name in (*THREADS, "new")]
