@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from retention.late_writes import DeadRows
-from retention.policy import ThreadRetention
+from retention.policy import RetentionPolicy, ThreadRetention
 from retention.runs import (
     Batch,
     BatchKind,
@@ -288,6 +288,18 @@ class RunLog(Protocol):
 
     def forget(self, before: datetime, limit: int) -> int:
         """Drop records of runs closed before an instant; totals stay. Returns how many."""
+
+
+@runtime_checkable
+class SupportsMendingRuns(Protocol):
+    """A run log whose records somebody may break by hand, and that can be got past."""
+
+    def mend(self, run_id: str, policy: RetentionPolicy, reason: str, now: datetime) -> bool:
+        """Write a record anew that cannot be read, as that of a failed run; False if none is there.
+
+        A live run starts no further batch and is to be closed; what it deleted is counted. What
+        only the broken record knew, such as when it began, is lost.
+        """
 
 
 class CheckpointStore(Protocol):

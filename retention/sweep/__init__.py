@@ -6,7 +6,7 @@ from retention.sweep.dry_run import dry_run
 from retention.sweep.in_process import LocalDispatch, run_sweep
 from retention.sweep.opening import open_run
 from retention.sweep.options import SweepOptions
-from retention.sweep.repairing import cancel, repair
+from retention.sweep.repairing import cancel, cancel_run, repair
 from retention.sweep.result import SweepResult
 from retention.sweep.working import BatchReport, work_on
 
@@ -20,6 +20,7 @@ __all__ = [
     "SweepOptions",
     "SweepResult",
     "cancel",
+    "cancel_run",
     "dry_run",
     "finish",
     "open_run",

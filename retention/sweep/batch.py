@@ -105,9 +105,16 @@ def _delete_remnants(
         except StoreError as error:  # rounds used up, or a row that the store will not delete
             outcomes[index] = ThreadOutcome(Outcome.FAILED, str(error), head)
     if outcomes:
-        if not whole:
-            _keep_marks(store, claim, outcomes)
-        store.runs.record(claim, outcomes)
+        _record(store, claim, outcomes, whole=whole)
+
+
+def _record(
+    store: CheckpointStore, claim: Claim, outcomes: Mapping[int, ThreadOutcome], *, whole: bool
+) -> None:
+    """Record what came of a look; a thread that this run deleted in vain keeps its mark."""
+    if not whole:
+        _keep_marks(store, claim, outcomes)
+    store.runs.record(claim, outcomes)
 
 
 def _keep_marks(

@@ -3,7 +3,9 @@
 import logging
 from datetime import datetime
 
+from retention.errors import StoreError, StoreUnavailableError
 from retention.events import event
+from retention.ports import SupportsMendingRuns
 from retention.runs import Run, RunOutcome, RunState
 from retention.sweep.closing import finish, publish
 from retention.sweep.context import Sweep
@@ -50,11 +52,34 @@ def cancel(sweep: Sweep, reason: str) -> Run | None:
     A batch that somebody works on is finished first: the run closes after it.
     """
     run = sweep.store.runs.live()
-    if run is None:
-        return None
-    sweep.store.runs.stop(run.run_id, RunOutcome.PARTIAL, reason, sweep.clock())
-    finish(sweep, run.run_id)
-    return sweep.store.runs.get(run.run_id)
+    return None if run is None else cancel_run(sweep, run.run_id, reason)
+
+
+def cancel_run(sweep: Sweep, run_id: str, reason: str) -> Run | None:
+    """Stop this run if it is live; the run as it then stands, None where there is no such run.
+
+    One whose record cannot be read is written anew as a failed run, where the store can do that.
+
+    Raises:
+        StoreError: The record cannot be read, and the store cannot mend it.
+    """
+    runs = sweep.store.runs
+    try:
+        run = runs.get(run_id)
+    except StoreUnavailableError:
+        raise
+    except StoreError as error:
+        if not isinstance(runs, SupportsMendingRuns):
+            raise
+        event(log, logging.WARNING, "run_mended", run=run_id, error=error)
+        runs.mend(run_id, sweep.policy, f"{reason}: its record could not be read", sweep.clock())
+        finish(sweep, run_id)
+        return runs.get(run_id)
+    if run is None or run.closed_at is not None:
+        return run
+    runs.stop(run_id, RunOutcome.PARTIAL, reason, sweep.clock())
+    finish(sweep, run_id)
+    return runs.get(run_id)
 
 
 def _plan_again(sweep: Sweep, run: Run, now: datetime) -> None:

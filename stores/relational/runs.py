@@ -1,9 +1,13 @@
 """The run log in SQL."""
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from shlex import quote
 
 from retention.errors import ClaimLostError
+from retention.events import event
+from retention.policy import RetentionPolicy
 from retention.ports import BatchPlan, Claim
 from retention.runs import (
     Batch,
@@ -24,8 +28,10 @@ from stores.runlog.encoding import (
     dump_counts,
     dump_outcomes,
 )
-from stores.runlog.records import BATCH_COLUMNS, RUN_COLUMNS, batch_of, counts_of, run_of
+from stores.runlog.records import BATCH_COLUMNS, RUN_COLUMNS, batch_of, counts_of, readable, run_of
 from stores.runlog.totals import counters, latest, of_closed, of_plan
+
+log = logging.getLogger("retention.sweep")
 
 #: Batches read at once where all of a run are: a page of them stays within a few megabytes.
 _BATCHES_A_PAGE = 20
@@ -72,11 +78,12 @@ class RelationalRunLog:
     def history(self, limit: int, after: Run | None = None) -> list[Run]:
         """The newest runs, newest first; or those that come ``after`` one in that order."""
         at = after.started_at if after else datetime.max.replace(tzinfo=UTC)
-        return self._runs("history", at=at, after=after.run_id if after else "", limit=limit)
+        last = after.run_id if after else ""
+        return self._readable("history", limit, at=at, after=last)
 
     def unpublished(self, limit: int) -> list[Run]:
         """Closed runs whose result was not handed out yet."""
-        return self._runs("unpublished", limit=limit)
+        return self._readable("unpublished", limit)
 
     def take_plan(self, run_id: str, token: str, now: datetime, until: datetime) -> bool:
         """Take over a plan that stopped, dropping what it recorded; False if it did not stop."""
@@ -243,6 +250,24 @@ class RelationalRunLog:
             self._put_series(tx, "set_total", of_closed(run.started_at, now, outcome))
             return self._run(tx.rows(self._sql["get"], run_id=run_id)[0])
 
+    def mend(self, run_id: str, policy: RetentionPolicy, reason: str, now: datetime) -> bool:
+        """Write a record anew that cannot be read, as that of a failed run; False if none is there.
+
+        What its batches counted stays, and a live run is to be closed.
+        """
+        with self._db.transaction() as tx:
+            mended = tx.change(
+                self._sql["mend"],
+                run_id=run_id,
+                waiting=policy.waiting_minutes,
+                finished=policy.finished_minutes,
+                reason=reason,
+                now=now,
+                counts=dump_counts(self._sum(tx, run_id)[0]),
+            )
+            tx.change(self._sql["end_idle"], run_id=run_id, now=now)
+            return mended == 1
+
     def renew(self, run_id: str, until: datetime) -> None:
         """Renew a live run."""
         with self._db.transaction() as tx:
@@ -331,7 +356,24 @@ class RelationalRunLog:
         return batch
 
     def _run(self, row: Row) -> Run:
-        return run_of(row, self._db.instant)
+        remedy = f"`retention sweep cancel {quote(str(row[0]))} --yes` ends it"
+        return run_of(row, self._db.instant, "retention_runs", remedy)
+
+    def _readable(self, name: str, limit: int, **params: object) -> list[Run]:
+        """Runs of a listing; one that cannot be read hides no other, and is said in the log."""
+        if not self._db.has_own_tables():
+            return []
+        asked = limit
+        while True:
+            with self._db.reading() as tx:
+                rows = tx.rows(self._sql[name], limit=asked, **params)
+            runs, broken = readable(rows, self._run)
+            if len(runs) >= limit or len(rows) < asked:
+                break
+            asked += len(broken)
+        for error in broken:
+            event(log, logging.ERROR, "run_unreadable", error=error)
+        return runs[:limit]
 
 
 def _key(claim: Claim) -> dict[str, object]:

@@ -38,8 +38,8 @@ BATCH_COLUMNS = (
 )
 
 
-def run_of(row: Row, instant: Instants, where: str = "retention_runs") -> Run:
-    """A run from its record; ``where`` is where an operator finds it.
+def run_of(row: Row, instant: Instants, where: str, remedy: str = "mend or delete it") -> Run:
+    """A run from its record; ``where`` says where it lies, ``remedy`` what to do about it.
 
     Raises:
         StoreError: The record cannot be read; the message names the run.
@@ -63,8 +63,20 @@ def run_of(row: Row, instant: Instants, where: str = "retention_runs") -> Run:
         )
     except (ConfigurationError, StoreError, TypeError, ValueError) as error:
         raise StoreError(
-            f"the record of run {run_id!r} in {where} cannot be read ({error}): mend or delete it"
+            f"the record of run {run_id!r} in {where} cannot be read ({error}): {remedy}"
         ) from error
+
+
+def readable(rows: Sequence[Row], read: Callable[[Any], Run]) -> tuple[list[Run], list[StoreError]]:
+    """The runs that can be read, and why each of the others cannot."""
+    runs: list[Run] = []
+    broken: list[StoreError] = []
+    for row in rows:
+        try:
+            runs.append(read(row))
+        except StoreError as error:
+            broken.append(error)
+    return runs, broken
 
 
 def batch_of(row: Row, instant: Instants) -> Batch:

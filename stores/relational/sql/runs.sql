@@ -113,6 +113,17 @@ UPDATE retention_runs SET
     reason = coalesce(reason, :reason)
 WHERE run_id = :run_id AND slot = 1;
 
+-- name: mend
+-- No column is read: whatever is in it, none can stand in the way.
+UPDATE retention_runs SET
+    state = CASE WHEN slot = 1 THEN 'stopping' ELSE 'closed' END,
+    outcome = 'failed', reason = :reason, plan_token = NULL, allow_over_limit = 0, planned = 0,
+    waiting_minutes = :waiting, finished_minutes = :finished, counts = :counts,
+    started_at = :now, lease_until = :now,
+    closed_at = CASE WHEN slot = 1 THEN NULL ELSE :now END,
+    published_at = CASE WHEN slot = 1 THEN NULL ELSE :now END
+WHERE run_id = :run_id;
+
 -- name: end_idle
 UPDATE retention_batches SET done_at = :now, token = NULL
 WHERE run_id = :run_id AND done_at IS NULL AND (claimed_until IS NULL OR claimed_until < :now);
