@@ -50,6 +50,7 @@ def reference(cls: type, allowed: AllowList) -> str:
             f"is of class {type_name(cls)}, whose module is not allowed: "
             f"StoreOptions(allowed_modules=[{module!r}]) allows it"
         )
+    # Better refused now than when it is read.
     found = _attribute(sys.modules.get(module), name)
     if found is not cls:
         raise Refused(f"is of class {type_name(cls)}, which is not found under that path")
@@ -72,6 +73,7 @@ def resolve(text: str, allowed: AllowList) -> type:
             "StoreOptions(allowed_modules=[…]) names those that are"
         )
     found = _attribute(imported(module), name)
+    # A class that the module got from elsewhere is of a module that nobody allowed.
     if not isinstance(found, type) or (found.__module__, found.__qualname__) != (module, name):
         raise Refused(f"cannot be read back: {text!r} leads to no class of that module")
     return found

@@ -59,6 +59,7 @@ class Decoder:
     def _items(self, items: list[Any], depth: int) -> list[Any]:
         inner = deepened(depth)
         index = 0
+        # Only containers are visited, and replaced where they are: JSON's reader made the rest.
         try:
             for index, item in enumerate(items):
                 kind = type(item)
@@ -88,6 +89,7 @@ class Decoder:
             scalar = _SCALARS.get(tag)
             return scalar(envelope) if scalar else self._readers[tag](envelope, depth)
         except (Refused, RecursionError):
+            # A stack without room is no fault of this envelope.
             raise
         except Exception as error:
             shown = repr(tag)[:60] if type(tag) is str else f"a {type(tag).__name__}"
@@ -102,6 +104,7 @@ class Decoder:
     def _set(self, envelope: dict[str, Any], depth: int) -> set[Any] | frozenset[Any]:
         elements = self._items(scalars.list_of(envelope), depth)
         scalars.refuse_crowded(elements)
+        # Before the set is made: making it is what would take the time.
         made = set(elements) if envelope["$"] == "set" else frozenset(elements)
         if len(made) != len(elements):
             raise Refused("cannot be read back: its set holds an element twice")
@@ -132,6 +135,7 @@ class Decoder:
                 if type(stored) is not dict:
                     raise Refused("cannot be read back: its envelope holds no fields")
                 parts[part] = self._fields(stored, depth)
+            # The list of set fields, and what an enum keeps.
             elif part not in ("$", "c"):
                 parts[part] = self.value(stored, depth)
         return shape.together(parts)

@@ -66,6 +66,7 @@ class Encoder:
 
     def _learned(self, kind: type) -> Handler:
         """What writes instances of a class that was not met before."""
+        # Not remembered: a class local to a function would be kept alive for ever.
         if issubclass(kind, BaseException):
             return self._exception
         handler = self._object(guarded(self._registry.of_class, kind))
@@ -75,6 +76,7 @@ class Encoder:
     def _items(self, items: Any, depth: int) -> Any:
         inner = deepened(depth)
         plain, handlers = self.plain, self._handlers
+        # Most lists hold plain values only: they go to JSON's writer uncopied.
         if plain.issuperset(map(type, items)):
             return items
         written: list[Any] = []
@@ -119,7 +121,9 @@ class Encoder:
     def _pairs(self, value: dict[Any, Any], depth: int) -> dict[str, Any]:
         """A dictionary with other keys than strings: keys and values by turns."""
         inner = deepened(depth)
+        # What a reader would refuse must not be written.
         guarded(scalars.refuse_crowded, value)
+        # Flat, not pair by pair: JSON then nests by two for each container.
         written: list[Any] = []
         for key, item in value.items():
             try:
@@ -170,6 +174,7 @@ class CarefulEncoder(Encoder):
         self._handlers |= {str: scalars.write_str, float: scalars.write_float}
 
     def _plain_keys(self, value: dict[Any, Any]) -> bool:
+        # A key that is no text is kept as the keys of other types are.
         return super()._plain_keys(value) and all(map(scalars.fits_utf8, value))
 
     def _named(self, state: dict[Any, Any], inner: int) -> dict[str, Any]:

@@ -121,6 +121,7 @@ class _Recorder:
         """The record of an exception that lies under those with the ids ``above``."""
         if type(error) is CheckpointedException:
             return error.record
+        # Above all a bound on width: shared exceptions are told in each place.
         self._left -= 1
         above = (*above, id(error))
         cause, kwargs, by_repr = error.__cause__, {}, []

@@ -90,6 +90,7 @@ class ModelShape:
         given = set(parts["s"] if "s" in parts else parts["v"])
         if "x" in parts and "s" not in parts:
             given.update(parts["x"])
+        # As pickle and pydantic itself set them: a frozen model refuses `setattr`.
         made = object.__new__(self._class)
         _set(made, "__dict__", state)
         _set(made, "__pydantic_fields_set__", given)
@@ -124,6 +125,7 @@ class PromptShape:
         held = vars(value)
         state = {name: held[name] for name in self._names if name in held}
         _refuse_programs(state)
+        # Made once on trial: what LangChain would lose must not be lost silently.
         if vars(guarded(self._class.model_validate, state)) != held:
             raise Refused("is a prompt that holds what LangChain's loader does not revive")
         return {"v": state}

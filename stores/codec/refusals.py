@@ -49,6 +49,7 @@ def key_step(key: Any) -> str:
     if type(key) is str and key.isidentifier() and len(key) <= _SHOWN_KEY:
         return f".{key}"
     if type(key) in (str, bytes, int, bool, type(None)):
+        # Python may refuse to show a very large number in decimal.
         shown = repr(key) if type(key) is not int else hex(key) if key.bit_length() > 99 else key
         return f"[{str(shown)[:_SHOWN_KEY]}]"
     return f"[a key of type {type_name(type(key))}]"

@@ -68,6 +68,7 @@ class Registry:
         Raises:
             Refused: There is none: unknown, not allowed, or of another kind.
         """
+        # Only what was found is remembered, so forged names take no memory.
         kept = self._by_name.get(name)
         if kept is None:
             kept = self._found(tag, name)
@@ -89,6 +90,7 @@ class Registry:
 def _own_shape(cls: Any) -> Shape | None:
     """The shape of a class of the application's; None if it is of no kind that is kept."""
     if issubclass(cls, BaseModel):
+        # Pydantic puts some of them into a module, but only once they were used there.
         if "[" in cls.__qualname__:
             raise Refused(f"is of class {type_name(cls)}: a generic model has no path of its own")
         return ModelShape(cls)

@@ -68,6 +68,7 @@ def write_decimal(value: Decimal, _depth: int) -> dict[str, Any]:
 def read_decimal(envelope: dict[str, Any]) -> Decimal:
     """A decimal; what is not its own text is refused, whatever the context in force allows."""
     text = text_of(envelope)
+    # A context that traps nothing turns what is out of range into NaN.
     value = Decimal(text)
     if str(value).upper() != text.upper():
         raise Refused("cannot be read back: its decimal is not in the form it is written in")

@@ -92,6 +92,7 @@ class RecordShape:
         state: State = parts["v"]
         self._defaults.complete(state)
         made = _bare(self._class)
+        # Past the `__setattr__` of the class: a frozen one refuses.
         for name in self._slots:
             if name in state:
                 object.__setattr__(made, name, state.pop(name))
@@ -148,6 +149,7 @@ class EnumShape:
         stored = parts.get("v")
         if issubclass(self._class, Flag):
             return guarded(cast(Any, self._class), _bounded(stored))
+        # By name, and not by calling the class, which may run `_missing_`.
         member = self._class.__members__.get(cast(str, stored))
         if member is None:
             raise Refused(f"cannot be read back: {type_name(self._class)} has no such member")

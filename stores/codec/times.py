@@ -90,6 +90,7 @@ def write_pydantic_offset(value: tzinfo, depth: int) -> dict[str, Any]:
     offset, name = value.utcoffset(None), value.tzname(None)
     if offset is None:
         raise Refused("is an offset of pydantic's that has no value")
+    # A name that Python gives such an offset by itself is not kept: UTC is then the one object.
     plain = timezone(offset)
     return _offset(offset, None if name == plain.tzname(None) else name, depth)
 
@@ -123,6 +124,7 @@ def write_zoneinfo(value: ZoneInfo, _depth: int) -> dict[str, Any]:
 def read_zoneinfo(envelope: dict[str, Any]) -> ZoneInfo:
     """An IANA zone of this host's zone database."""
     key = text_of(envelope)
+    # Its key is a path below the database; ZoneInfo refuses one that leads out of it.
     try:
         return ZoneInfo(key)
     except (KeyError, ValueError, OSError) as error:
