@@ -11,6 +11,8 @@ from stores.codec import FaithfulCodec
 from stores.options import StoreOptions
 from stores.redis.connection import AsyncConnection, Connection
 from stores.redis.saver import AsyncRedisRetentionSaver, RedisRetentionSaver
+from tests.contract.lab import SettableClock
+from tests.integration.redis.parts import Parts
 
 
 @pytest.fixture
@@ -31,3 +33,9 @@ async def asaver(redis_store_url: str, client: Any) -> AsyncIterator[AsyncRedisR
     """The async saver, on the same Redis as the sync one."""
     async with redis.asyncio.Redis.from_url(redis_store_url, protocol=2) as own:
         yield AsyncRedisRetentionSaver(AsyncConnection(own), FaithfulCodec(), StoreOptions())
+
+
+@pytest.fixture
+def parts(client: Any) -> Parts:
+    """All ports of an empty store, whose clock stands still."""
+    return Parts(Connection(client), SettableClock())
