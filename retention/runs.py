@@ -2,9 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import NamedTuple
 
 from retention.policy import RetentionPolicy
 from retention.threads import Horizon
@@ -55,8 +56,8 @@ class Outcome(StrEnum):
     CLEANED = "cleaned"
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+# Named tuples, as made by the million: see the facts of a thread.
+class Candidate(NamedTuple):
     """A thread of a plan. ``head`` is the newest checkpoint id then known, if any."""
 
     thread_id: str
@@ -64,8 +65,7 @@ class Candidate:
     head: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadOutcome:
+class ThreadOutcome(NamedTuple):
     """What became of a candidate; ``detail`` is the filter's owner, or the error.
 
     ``head`` is the head at the delete: what later tells late writes from a new thread.
@@ -108,7 +108,7 @@ class Batch:
     def deleted(self) -> list[Candidate]:
         """Threads this batch deleted, as candidates of a look for late writes."""
         return [
-            replace(self.candidates[i], head=o.head)
+            self.candidates[i]._replace(head=o.head)
             for i, o in sorted(self.outcomes.items())
             if o.outcome is Outcome.DELETED and o.head is not None
         ]
@@ -127,11 +127,11 @@ class Counts:
     @classmethod
     def of(cls, outcomes: "Iterator[tuple[Candidate, ThreadOutcome]]") -> "Counts":
         """Count the outcomes of candidates."""
-        counter: Counter[str] = Counter()
-        for candidate, thread in outcomes:
-            owner = f":{thread.detail}" if thread.outcome is Outcome.SPARED else ""
-            counter[f"{thread.outcome}:{candidate.horizon}{owner}"] += 1
-        return cls(dict(counter))
+        spared = Outcome.SPARED
+        counter = Counter(
+            (t.outcome, c.horizon, t.detail if t.outcome is spared else None) for c, t in outcomes
+        )
+        return cls({_name(*kind): number for kind, number in counter.items()})
 
     def __add__(self, other: "Counts") -> "Counts":
         """The counts of both."""
@@ -149,6 +149,11 @@ class Counts:
     def everything(self) -> int:
         """All threads with an outcome."""
         return sum(self.values.values())
+
+
+def _name(outcome: Outcome, horizon: Horizon, owner: str | None) -> str:
+    name = f"{outcome}:{horizon}"
+    return f"{name}:{owner}" if outcome is Outcome.SPARED else name
 
 
 @dataclass(frozen=True, slots=True)

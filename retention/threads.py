@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Self
+from typing import NamedTuple, Self
 
 from retention.errors import ConfigurationError
 from retention.policy import RetentionPolicy, ThreadRetention
@@ -49,8 +49,8 @@ class Hold:
         return self.until is None or now < self.until
 
 
-@dataclass(frozen=True, slots=True)
-class LedgerEntry:
+# A sweep makes these by the million: a named tuple is made in a third of a frozen dataclass's time.
+class LedgerEntry(NamedTuple):
     """What the ledger keeps of one thread.
 
     A mark has two instants: when it was made, and when it becomes due.
@@ -65,8 +65,7 @@ class LedgerEntry:
     hold: Hold | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadFacts:
+class ThreadFacts(NamedTuple):
     """What a store read of one thread, never decoding state.
 
     ``head`` is the newest checkpoint id over all namespaces, None where the thread holds no

@@ -67,7 +67,7 @@ def publish(sweep: Sweep, run: Run) -> SweepResult:
 def result_of(sweep: Sweep, run: Run) -> SweepResult:
     """The result of a run, closed or not, with the threads its batches name."""
     lists = ThreadLists(sweep.options.result_threads)
-    lists.add_batches(sweep.store.runs.batches(run.run_id))
+    lists.add_batches(sweep.store.runs.batches(run.run_id), run.counts)
     return SweepResult(
         run.run_id,
         run.outcome or outcome_of(run.counts, None),

@@ -33,11 +33,24 @@ class ThreadLists:
             return
         entries.append(_listed(candidate, thread))
 
-    def add_batches(self, batches: Iterable[Batch]) -> None:
-        """Name the threads of batches."""
+    def add_batches(self, batches: Iterable[Batch], counts: Counts) -> None:
+        """Name the threads of batches, reading no more than these counts leave room for."""
+        totals = _totals(counts).items()
+        wanted = {name: min(total, self.limit) for name, total in totals}
+        is_cut = any(total > self.limit for _, total in totals)
         for batch in batches:
             for index, thread in batch.outcomes.items():
                 self.add(batch.candidates[index], thread)
+            if is_cut and all(len(self.lists.get(n, ())) >= size for n, size in wanted.items()):
+                self.truncated = True
+                return
+
+
+def _totals(counts: Counts) -> dict[str, int]:
+    """How many threads each list would hold that had room for all."""
+    swept = {f"{h}_swept": counts.total(Outcome.DELETED, h) for h in Horizon}
+    others = {str(o): counts.total(o) for o in _LISTED if o is not Outcome.DELETED}
+    return {**swept, **others}
 
 
 def _listed(candidate: Candidate, thread: ThreadOutcome) -> dict[str, str | None]:

@@ -10,8 +10,8 @@ from retention.threads import Horizon
 
 
 def dump_candidates(candidates: Sequence[Candidate]) -> str:
-    """Candidates as one JSON list of [thread_id, horizon, head]."""
-    return json.dumps([[c.thread_id, c.horizon, c.head] for c in candidates])
+    """Candidates as one JSON list of [thread_id, horizon, head]: their fields in order."""
+    return json.dumps(candidates)
 
 
 def load_candidates(text: str) -> list[Candidate]:
@@ -23,7 +23,7 @@ def load_candidates(text: str) -> list[Candidate]:
 
 def dump_outcomes(outcomes: Mapping[int, ThreadOutcome]) -> str:
     """Outcomes as one JSON list of [position, outcome, detail, head]."""
-    return json.dumps([[i, o.outcome, o.detail, o.head] for i, o in outcomes.items()])
+    return json.dumps([(i, *o) for i, o in outcomes.items()])
 
 
 def load_outcomes(text: str) -> dict[int, ThreadOutcome]:

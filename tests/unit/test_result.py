@@ -37,8 +37,15 @@ def listed(limit: int) -> ThreadLists:
     batch = Batch("r", 0, [candidate for candidate, _ in EVERY_OUTCOME])
     batch.outcomes = {i: outcome for i, (_, outcome) in enumerate(EVERY_OUTCOME)}
     lists = ThreadLists(limit)
-    lists.add_batches([batch])
+    lists.add_batches([batch], batch.counts())
     return lists
+
+
+def deleted(first: int, count: int) -> Batch:
+    """A batch that deleted so many finished threads."""
+    batch = Batch("r", first, [Candidate(f"t{first + i}", F) for i in range(count)])
+    batch.outcomes = dict.fromkeys(range(count), ThreadOutcome(Outcome.DELETED, head="h"))
+    return batch
 
 
 def test_a_result_names_and_counts_as_other_programs_rely_on() -> None:
@@ -93,6 +100,25 @@ def test_a_list_is_cut_at_the_limit_and_says_so() -> None:
     assert cut.truncated
     assert [entry["thread_id"] for entry in cut.lists["waiting_swept"]] == ["w1"]
     assert [entry["thread_id"] for entry in cut.lists["finished_swept"]] == ["f1"]
+
+
+def test_batches_are_read_until_every_list_is_full_or_whole() -> None:
+    failing = deleted(2, 2)
+    failing.outcomes[1] = ThreadOutcome(Outcome.FAILED, "will not go")
+    counts = deleted(0, 2).counts() + failing.counts() + deleted(4, 2).counts()
+    lists, batches = ThreadLists(2), iter([deleted(0, 2), failing, deleted(4, 2)])
+    lists.add_batches(batches, counts)
+    assert [entry["thread_id"] for entry in lists.lists["finished_swept"]] == ["t0", "t1"]
+    assert [entry["thread_id"] for entry in lists.lists["failed"]] == ["t3"]
+    assert lists.truncated
+    assert [batch.number for batch in batches] == [4]
+
+
+def test_counts_that_were_lost_hide_no_thread() -> None:
+    lists = ThreadLists(9)
+    lists.add_batches([deleted(0, 2), deleted(2, 2)], Counts())
+    assert len(lists.lists["finished_swept"]) == 4
+    assert not lists.truncated
 
 
 def test_a_limit_of_none_names_none() -> None:

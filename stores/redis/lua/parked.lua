@@ -28,7 +28,9 @@ end
 local parked = {}
 for i = 1, #ARGV do
   local k = keys_of(ARGV[i])
-  if redis.call('EXISTS', k[3]) == 1 and is_whole(k) and is_parked(k[3]) then
+  -- Interrupts come last in the ids: a thread without any is told by one look.
+  local last = redis.call('ZREVRANGE', k[3], 0, 0)[1]
+  if last and string.byte(last) == 120 and is_whole(k) and is_parked(k[3]) then
     parked[#parked + 1] = i
   end
 end
