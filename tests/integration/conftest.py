@@ -10,7 +10,7 @@ from tests.integration.places import Place
 from tests.servers import Postgres
 
 #: The stores that owners are tried on.
-OWNER_STORES = ("memory", "sqlite", "postgres")
+OWNER_STORES = ("memory", "sqlite", "postgres", "redis")
 
 
 @pytest.fixture
@@ -61,8 +61,9 @@ def owners_dsn(postgres_server: Postgres) -> Iterator[str]:
 @pytest.fixture(params=OWNER_STORES)
 def owner_address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The address of a store that owners can use."""
-    if request.param == "postgres":
-        return str(request.getfixturevalue("owners_dsn"))
+    servers = {"postgres": "owners_dsn", "redis": "redis_store_url"}
+    if request.param in servers:
+        return str(request.getfixturevalue(servers[request.param]))
     return "memory://" if request.param == "memory" else f"sqlite:///{tmp_path / 'owners.db'}"
 
 

@@ -102,11 +102,11 @@ def test_flow_at_success_its_session_thread_and_its_owned_threads_are_marked(
     assert here.entry(name).owner == here.entry(f"agent-{name}").owner == "flow_run"
 
 
-def test_flow_at_error_all_its_threads_are_marked(here: World, durability: str) -> None:
+def test_flow_at_error_all_its_threads_are_marked(here: World) -> None:
     name = fresh("flow")
     graph = flow_graph(here, name, ("bad", fails))
     with pytest.raises(ValueError, match="out of order"):
-        here.run(flow(here, graph, name), graph, durability=durability)
+        here.run(flow(here, graph, name), graph)
     assert marked(here, name) == (True, True)
 
 
@@ -254,9 +254,9 @@ def test_flow_and_session_may_have_ids_of_their_own_or_a_new_one(here: World) ->
 # An agent run with no thread_id mints its thread and marks it when it ends without a park.
 
 
-def test_agent_at_its_end_the_thread_it_minted_is_marked(here: World, durability: str) -> None:
+def test_agent_at_its_end_the_thread_it_minted_is_marked(here: World) -> None:
     graph = here.compile(graphs.chain())
-    run = here.run(agent(here, graph), graph, durability=durability)
+    run = here.run(agent(here, graph), graph)
     assert here.holds(run.thread_id)
     assert here.entry(run.thread_id).owner == "agent_run"
     assert here.entry(run.thread_id).started_at is not None
@@ -343,12 +343,12 @@ def test_flow_that_fails_on_the_answer_is_marked(here: World) -> None:
 
 @pytest.mark.parametrize("where", [{"interrupt_before": ["second"]}, {"interrupt_after": "first"}])
 def test_agent_parked_before_a_node_lives_the_waiting_retention_from_its_last_start(
-    here: World, where: Any, durability: str
+    here: World, where: Any
 ) -> None:
     # No filter sees this park: only its age counts.
     where = {name: [node] if isinstance(node, str) else node for name, node in where.items()}
     graph = here.compile(graphs.chain(), **where)
-    run = here.run(agent(here, graph), graph, durability=durability)
+    run = here.run(agent(here, graph), graph)
     assert not here.is_marked(run.thread_id)
     sweep(here.store, later(6.9))
     assert here.holds(run.thread_id)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from redis import Redis
 
 from retention.errors import StoreUnavailableError
 from retention.owners import agent_run, flow_run
@@ -17,7 +18,7 @@ from tests.integration import graphs
 from tests.integration.owning import World, fresh
 from tests.integration.places import later
 from tests.integration.sweeping import sweep
-from tests.servers import PostgresServer
+from tests.servers import PostgresServer, RedisServer
 
 OWNED = "agent-{flow_run_id}"
 
@@ -36,6 +37,23 @@ def finished(here: World) -> str:
     run = here.run(agent_run(ledger=here.ledger, graph=graph), graph)
     assert here.is_marked(run.thread_id)
     return str(run.thread_id)
+
+
+@pytest.mark.parametrize("owner_address", ["redis"], indirect=True)
+def test_a_thread_on_a_redis_store_leaves_on_its_key_ttl_marked_or_not(
+    here: World, deployment: World, owner_address: str, finished: str
+) -> None:
+    graph = here.compile(graphs.chain())
+    waiting = here.run(agent_run(ledger=here.ledger, graph=graph, thread_id=fresh("caller")), graph)
+    assert not here.is_marked(waiting.thread_id)
+    week = 7 * 24 * 3600
+    with Redis.from_url(owner_address, decode_responses=True) as client:
+        for thread_id in (finished, waiting.thread_id):
+            keys = list(client.scan_iter(match=f"*{thread_id}*"))
+            assert len(keys) >= 3
+            assert all(week - 600 < client.ttl(key) <= week for key in keys)
+    assert sweep(deployment.store).counts.everything() == 0
+    assert here.holds(finished)
 
 
 @pytest.mark.parametrize("owner_address", ["memory"], indirect=True)
@@ -126,6 +144,7 @@ def not_marked(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [line for line in lines if line.startswith("run_not_marked ")]
 
 
+@pytest.mark.parametrize("owner_address", ["memory", "sqlite", "postgres"], indirect=True)
 def test_a_store_away_at_the_end_is_logged_and_hides_no_error_of_the_run(
     owner_address: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -149,16 +168,36 @@ def test_a_store_away_at_the_end_is_logged_and_hides_no_error_of_the_run(
             assert not again.is_marked(seen[0])
 
 
-def test_a_server_away_at_the_start_lets_no_run_begin(mode: str) -> None:
+@pytest.mark.parametrize("kind", [PostgresServer, RedisServer])
+def test_a_server_away_at_the_start_lets_no_run_begin(kind: Any, mode: str) -> None:
     began: list[Any] = []
     with service():
-        server = PostgresServer()
-    with server, World.of(server.dsn(), mode) as here:
+        server = kind()
+    with server, World.of(address_of(server), mode) as here:
         graph = here.compile(graphs.chain())
         server.stop()
         with pytest.raises(StoreUnavailableError):
             here.only(agent_run(ledger=here.ledger, graph=graph), began.append)
     assert began == []
+
+
+def test_a_redis_away_at_the_end_is_logged_and_fails_no_run_that_went_well(
+    mode: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with service():
+        server = RedisServer()
+    with server, World.of(server.url(), mode) as here:
+        graph = here.compile(graphs.chain())
+        context = agent_run(ledger=here.ledger, graph=graph)
+        run = here.run(context, graph, then=lambda run: server.stop())
+    (line,) = not_marked(caplog)
+    assert f"thread={run.thread_id} " in line
+    assert "StoreUnavailableError" in line
+
+
+def address_of(server: PostgresServer | RedisServer) -> str:
+    """Where a store can be opened on a server."""
+    return server.dsn() if isinstance(server, PostgresServer) else server.url()
 
 
 def test_a_flow_whose_own_store_takes_no_mark_still_marks_its_owned_threads(
