@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from redis import Redis
+from redis._parsers.commands import CommandPolicies, RequestPolicy, ResponsePolicy
 from redis.asyncio import Redis as AsyncRedis
 from redis.asyncio.cluster import ClusterNode as AsyncNode
 from redis.asyncio.cluster import RedisCluster as AsyncCluster
@@ -17,6 +18,7 @@ from redis.asyncio.retry import Retry as AsyncRetry
 from redis.asyncio.sentinel import Sentinel as AsyncSentinel
 from redis.backoff import ExponentialWithJitterBackoff
 from redis.cluster import ClusterNode, RedisCluster
+from redis.commands.policies import StaticPolicyResolver
 from redis.exceptions import ConnectionError as LostError
 from redis.retry import Retry
 from redis.sentinel import Sentinel
@@ -47,6 +49,18 @@ class _Driver:
 
 _SYNC = _Driver(Redis, Sentinel, RedisCluster, ClusterNode, Retry)
 _ASYNC = _Driver(AsyncRedis, AsyncSentinel, AsyncCluster, AsyncNode, AsyncRetry)
+_BY_KEY = CommandPolicies(RequestPolicy.DEFAULT_KEYED, ResponsePolicy.DEFAULT_KEYED)
+
+
+class _ScriptsByKey(StaticPolicyResolver):
+    """Sends a script in a cluster to where its key lies.
+
+    Left alone, the sync client asks a node which of the arguments are keys, for each single call
+    of a pipeline.
+    """
+
+    def resolve(self, command_name: str) -> CommandPolicies | None:
+        return _BY_KEY if command_name == "evalsha" else super().resolve(command_name)
 
 
 @contextmanager
@@ -86,6 +100,8 @@ def _clients(driver: _Driver, place: RedisPlace, options: StoreOptions) -> list[
         return [driver.client(host=host, port=port, db=place.database, **settings)]
     if place.kind == "cluster":
         nodes = [driver.node(host, port) for host, port in place.nodes]
+        if driver is _SYNC:
+            settings["policy_resolver"] = _ScriptsByKey()
         return [driver.cluster(startup_nodes=nodes, **settings)]
     sentinel = driver.sentinel(
         place.nodes, sentinel_kwargs=_sentinel_settings(place, settings), **settings
