@@ -308,6 +308,8 @@ class CheckpointStore(Protocol):
     provider: str
     #: Why the waiting horizon is not swept here, or None where it is.
     waiting_skipped: str | None
+    #: What shows that another program runs this store and lets its threads go, or None.
+    managed: str | None
 
     @property
     def saver(self) -> BaseCheckpointSaver[Any]:

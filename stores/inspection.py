@@ -39,10 +39,14 @@ class IdCount:
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """What a store holds."""
+    """What a store holds.
+
+    ``managed`` says what shows that another program runs the store; None where nothing does.
+    """
 
     ids: IdCount
     types: tuple[TypeCount, ...]
+    managed: str | None = None
 
     @property
     def bytes(self) -> int:

@@ -12,8 +12,9 @@ from retention.ports import Ledger, RunLog, ThreadDeleter, ThreadIndex
 class Store:
     """An opened store: its saver and all its ports.
 
-    ``waiting_skipped`` says why the waiting horizon is not swept here; None where it is. The
-    saver is made when it is first asked for: a worker never needs one.
+    ``waiting_skipped`` says why the waiting horizon is not swept here; None where it is.
+    ``managed`` says what shows that another program runs the store and lets its threads go; None
+    where nothing does. The saver is made when it is first asked for: a worker never needs one.
     """
 
     def __init__(
@@ -25,6 +26,7 @@ class Store:
         runs: RunLog,
         make_saver: Callable[[], BaseCheckpointSaver[Any]],
         waiting_skipped: str | None = None,
+        managed: str | None = None,
     ) -> None:
         """Hold the parts of one store."""
         self.provider = provider
@@ -33,6 +35,7 @@ class Store:
         self.deleter = deleter
         self.runs = runs
         self.waiting_skipped = waiting_skipped
+        self.managed = managed
         self._make_saver = make_saver
 
     @cached_property

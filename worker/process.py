@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, ExitStack
 from functools import cached_property
 
 from retention.errors import ConfigurationError
-from retention.sweep import Dispatch, Sweep
+from retention.sweep import Dispatch, Sweep, check_manager
 from worker.settings import StoreSettings, SweepSettings, load_store_settings
 from worker.wiring import opened_sweep
 
@@ -52,11 +52,11 @@ class ProcessSweep:
         """Open the store once and close it again.
 
         Raises:
-            ConfigurationError: A setting is wrong, or the store is none.
+            ConfigurationError: A setting is wrong, or the store is none, or not to be swept.
             StoreError: The store cannot be reached, or refuses.
         """
-        with self._opener(self.store, self._settings, self._dispatch):
-            pass
+        with self._opener(self.store, self._settings, self._dispatch) as sweep:
+            check_manager(sweep)
 
     def get(self) -> Sweep:
         """The sweep of this process, opened where it is not yet.

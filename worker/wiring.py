@@ -27,6 +27,7 @@ def sweep_options(settings: SweepSettings) -> SweepOptions:
         time_budget=None if budget is None else timedelta(seconds=budget),
         max_threads=settings.max_threads,
         max_share=settings.max_share,
+        allow_server_database=settings.allow_server_database,
     )
 
 

@@ -4,6 +4,7 @@ from retention.sweep.closing import finish, result_of
 from retention.sweep.context import Dispatch, Metrics, NoMetrics, Sweep
 from retention.sweep.dry_run import dry_run
 from retention.sweep.in_process import LocalDispatch, run_sweep
+from retention.sweep.limits import check_manager
 from retention.sweep.opening import open_run
 from retention.sweep.options import SweepOptions
 from retention.sweep.repairing import cancel, cancel_run, repair
@@ -21,6 +22,7 @@ __all__ = [
     "SweepResult",
     "cancel",
     "cancel_run",
+    "check_manager",
     "dry_run",
     "finish",
     "open_run",

@@ -9,7 +9,7 @@ from retention.filters import ask
 from retention.runs import Candidate, Counts, Outcome, RunOutcome
 from retention.sweep.context import Sweep
 from retention.sweep.examine import examine_all
-from retention.sweep.limits import over_limit
+from retention.sweep.limits import check_manager, over_limit
 from retention.sweep.plan import candidates, in_batches
 from retention.sweep.result import SweepResult, ThreadLists, outcome_of
 from retention.threads import Rule
@@ -48,7 +48,12 @@ class _Tally:
 
 
 def dry_run(sweep: Sweep, run_id: str, *, allow_over_limit: bool = False) -> SweepResult:
-    """Say what a run at this instant would answer; record nothing and take no lock."""
+    """Say what a run at this instant would answer; record nothing and take no lock.
+
+    Raises:
+        ConfigurationError: Another program runs the store, and the operator does not insist.
+    """
+    check_manager(sweep)
     now = sweep.clock()
     rule = sweep.rule(sweep.policy, now)
     tally = _Tally(ThreadLists(sweep.options.result_threads))

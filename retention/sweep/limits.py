@@ -1,5 +1,6 @@
-"""Safety limits: how large a plan may be."""
+"""Safety limits: how large a plan may be, and which stores are left alone."""
 
+from retention.errors import ConfigurationError
 from retention.sweep.context import Sweep
 
 
@@ -20,3 +21,17 @@ def over_limit(sweep: Sweep, planned: int) -> str | None:
         f"the plan holds {planned} of {total} threads, above the share of {share:g} "
         "(SWEEP_MAX_SHARE); allow_over_limit lets it pass once"
     )
+
+
+def check_manager(sweep: Sweep) -> None:
+    """Leave a store alone that another program runs: it would miss what a sweep deletes.
+
+    Raises:
+        ConfigurationError: It is such a store, and the operator does not insist.
+    """
+    managed = sweep.store.managed
+    if managed is not None and not sweep.options.allow_server_database:
+        raise ConfigurationError(
+            f"the {sweep.store.provider} store is not swept: {managed}; "
+            "SWEEP_ALLOW_SERVER_DATABASE=true sweeps it all the same"
+        )

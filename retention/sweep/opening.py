@@ -11,7 +11,7 @@ from retention.ports import BatchPlan
 from retention.runs import BatchKind, Run, RunOutcome
 from retention.sweep.closing import finish
 from retention.sweep.context import Sweep
-from retention.sweep.limits import over_limit
+from retention.sweep.limits import check_manager, over_limit
 from retention.sweep.plan import candidates, in_batches
 from retention.sweep.result import SweepResult
 from retention.threads import Horizon
@@ -29,7 +29,11 @@ def open_run(sweep: Sweep, run_id: str, *, allow_over_limit: bool) -> SweepResul
         The result, where the sweep is over at once: another run is live, the plan failed or is
         above a safety limit, or there is nothing to do. None where batches were sent, or where
         this run was opened before: whoever closes it hands out the result.
+
+    Raises:
+        ConfigurationError: Another program runs the store, and the operator does not insist.
     """
+    check_manager(sweep)
     token = sweep.new_token()
     now = sweep.clock()
     run = Run(run_id, sweep.policy, now, sweep.lease_until(), allow_over_limit=allow_over_limit)

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import ExitStack, asynccontextmanager, closing, contextmanager
+from dataclasses import replace
 
 import psycopg
 from langgraph.checkpoint.postgres import PostgresSaver
@@ -28,6 +29,8 @@ from stores.serializer import CompressingSerializer
 from stores.waiting import tries
 
 _SAVER_TABLES = ("checkpoints", "checkpoint_blobs", "checkpoint_writes")
+#: Where LangGraph's own server keeps what belongs to the checkpoints.
+_SERVER_TABLES = ("assistant", "run", "thread")
 #: How long to wait for another process that makes the tables, and how often to ask.
 _SETUP_SECONDS = 60
 _SETUP_PAUSE_SECONDS = 0.02
@@ -57,7 +60,8 @@ def open_store(address: str, options: StoreOptions) -> Iterator[Store]:
             pool = stack.enter_context(_saver_pool(address))
             return RetentionPostgresSaver(pool, serde=serde)
 
-        yield assemble("postgres", db, PostgresRows(db), options, make_saver)
+        rows = PostgresRows(db)
+        yield assemble("postgres", db, rows, options, make_saver, managed=managed_by(db))
 
 
 @asynccontextmanager
@@ -74,9 +78,11 @@ async def aopen_store(address: str, options: StoreOptions) -> AsyncIterator[Stor
         open=False,
     )
     try:
+        managed = await asyncio.to_thread(managed_by, db)
         async with pool:
             saver = AsyncRetentionPostgresSaver(pool, serde=serde)
-            yield assemble("postgres", db, PostgresRows(db), options, lambda: saver)
+            rows = PostgresRows(db)
+            yield assemble("postgres", db, rows, options, lambda: saver, managed=managed)
     finally:
         await asyncio.to_thread(opened.__exit__, None, None, None)
 
@@ -117,7 +123,18 @@ def adopt(address: str, options: StoreOptions, compresses: bool | None) -> Inspe
         _check_saver_tables(db, options)
         rows = PostgresRows(db)
         formats = Formats(db, rows, "PostgreSQL")
-        return adopted(db, rows, formats, lambda: _make_own_tables(db), options, compresses)
+        found = adopted(db, rows, formats, lambda: _make_own_tables(db), options, compresses)
+        return replace(found, managed=managed_by(db))
+
+
+def managed_by(db: PostgresDatabase) -> str | None:
+    """What shows that LangGraph's own server runs this database; None where nothing does."""
+    if db.missing_tables(_SERVER_TABLES):
+        return None
+    return (
+        f"its tables {', '.join(_SERVER_TABLES)} are those of LangGraph's own server, which lets "
+        "threads go by a TTL of its own"
+    )
 
 
 @contextmanager

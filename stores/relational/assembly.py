@@ -24,6 +24,7 @@ def assemble(
     options: StoreOptions,
     make_saver: Callable[[], BaseCheckpointSaver[Any]],
     waiting_skipped: str | None = None,
+    managed: str | None = None,
 ) -> Store:
     """Make the ports of a store from its database and its rows.
 
@@ -34,7 +35,7 @@ def assemble(
     threads = RelationalThreads(db, rows, ledger)
     runs = RelationalRunLog(db)
     deleter = RelationalDeleter(db, rows, ledger, threads, runs, options.clock)
-    return Store(provider, ledger, threads, deleter, runs, make_saver, waiting_skipped)
+    return Store(provider, ledger, threads, deleter, runs, make_saver, waiting_skipped, managed)
 
 
 def adopted(

@@ -82,6 +82,8 @@ def _default(value: Any) -> str:
             return code(value.seconds)
         case Crontab():  # pragma: no cover - today's default is an interval
             raise TypeError(value)
+        case bool():
+            return code(str(value).lower())
         case tuple():
             return code(",".join(value))
     return code(value)

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -30,7 +31,7 @@ class Opener:
         if self.failures:
             raise self.failures.pop(0)
         self.opened += 1
-        yield cast(Sweep, object())
+        yield cast(Sweep, SimpleNamespace(store=SimpleNamespace(managed=None)))
         self.closed += 1
 
 

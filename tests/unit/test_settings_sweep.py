@@ -26,6 +26,7 @@ DEFAULTS: dict[str, Any] = {
     "max_threads": None,
     "max_share": None,
     "filters": ("flows-engine",),
+    "allow_server_database": False,
     "orphan_grace_seconds": 3600,
     "batch_attempts": 5,
     "log_format": "kv",
@@ -241,6 +242,18 @@ def test_filters_are_a_list_of_names(value: str, names: tuple[str, ...]) -> None
 @pytest.mark.parametrize("value", [",", "a,", "a,,b", "Agents", "a b", "a;b", "[]"])
 def test_filters_that_are_no_list_of_names_are_refused(value: str) -> None:
     assert refusal(FILTERS=value) == f"SWEEP_FILTERS={value!r} is refused: {FILTERS_RULE}"
+
+
+@pytest.mark.parametrize(("value", "allowed"), [("true", True), ("false", False)])
+def test_a_switch_is_true_or_false(value: str, allowed: bool) -> None:
+    assert load(ALLOW_SERVER_DATABASE=value).allow_server_database is allowed
+
+
+@pytest.mark.parametrize("value", ["yes", "1", "on", "True", "null", "truee"])
+def test_a_switch_that_is_neither_is_refused(value: str) -> None:
+    assert refusal(ALLOW_SERVER_DATABASE=value) == (
+        f"SWEEP_ALLOW_SERVER_DATABASE={value!r} is refused: true or false is needed"
+    )
 
 
 @pytest.mark.parametrize("value", ["1st_", "a-b", "a b", "a" * 101, "é_"])

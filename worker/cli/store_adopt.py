@@ -53,6 +53,7 @@ def _document(inspection: Inspection, *, adopted: bool) -> dict[str, Any]:
     ids = inspection.ids
     return {
         "adopted": adopted,
+        "managed": inspection.managed,
         "threads": ids.threads,
         "checkpoints": ids.checkpoints,
         "bytes": inspection.bytes,
@@ -86,6 +87,11 @@ def _show(inspection: Inspection, *, adopted: bool, compress: bool) -> None:
             for c in inspection.types
         ],
     )
+    if inspection.managed is not None:
+        print_line(
+            f"mind: {inspection.managed}; sweeps refuse this store unless "
+            "SWEEP_ALLOW_SERVER_DATABASE=true"
+        )
     if adopted:
         print_line(f"adopted; large values are {'compressed' if compress else 'left as they are'}")
     elif not inspection.unreadable:

@@ -50,6 +50,14 @@ def _filter_names(value: object) -> object:
     return names
 
 
+def _yes_or_no(value: object) -> object:
+    # pydantic would also take on, y and 1, and their opposites, in any case.
+    if isinstance(value, str) and value not in ("true", "false"):
+        msg = "neither true nor false"
+        raise ValueError(msg)
+    return value
+
+
 def _metric_name(value: str) -> str:
     if not re.fullmatch(r"[a-zA-Z_:][a-zA-Z0-9_:]{0,99}", value):
         msg = "not the beginning of a metric name"
@@ -169,6 +177,11 @@ class SweepSettings(SettingsGroup):
         ("flows-engine",),
         "names of live-thread filters joined by commas, each once, are needed, or null for none",
         "The live-thread filters to ask before a delete.",
+    )
+    allow_server_database: Annotated[bool, BeforeValidator(_yes_or_no)] = setting(
+        False,
+        "true or false is needed",
+        "Whether a database is swept that LangGraph's own server runs, which has a thread TTL.",
     )
     orphan_grace_seconds: Whole = whole(
         3600, 0, 30 * _DAY_SECONDS, "seconds", "How long a write may wait for its checkpoint."
