@@ -40,7 +40,7 @@ class Subject(Protocol):
         """Empty the store and fill it with threads; returns their ids."""
 
     def seed_loop(self, threads: int, checkpoints: int, at: datetime) -> list[str]:
-        """The same, for the official saver."""
+        """Have so many threads the official saver can delete; its share of their ids."""
 
     def loop(self, thread_ids: Sequence[str]) -> None:
         """Delete with the official saver, thread by thread."""

@@ -25,7 +25,7 @@ def compare_deletes(subject: Subject, threads: int, checkpoints: int, rounds: in
         ids[:] = subject.seed(threads, checkpoints, _LONG_AGO)
 
     def prepare_loop() -> None:
-        ids[:] = subject.seed_loop(looped, checkpoints, _LONG_AGO)
+        ids[:] = subject.seed_loop(threads, checkpoints, _LONG_AGO)
 
     def sweep() -> None:
         sweep_once(subject.address, expected=threads)
