@@ -31,6 +31,9 @@ if redis.call('HLEN', k[2]) + redis.call('HLEN', k[5]) == 0 then
 end
 redis.call('HDEL', k[1], 'head', 'at', 'undated')
 redis.call('ZREM', LIVE, id)
-if redis.call('HLEN', k[2]) > 0 then aged(k, id, ARGV[3], ARGV[4] == '1') end
+-- Where none is to stay, those still there have no date for as long.
+if redis.call('HLEN', k[2]) > 0 then
+  aged(k, id, ARGV[3], ARGV[4] == '1' or ARGV[3] == '')
+end
 resealed(k)
 return redis.call('HGET', k[1], 'rev')
