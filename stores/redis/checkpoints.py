@@ -98,6 +98,8 @@ class Checkpoints:
 
     def read(self, places: Sequence[Place]) -> Steps[list[CheckpointTuple | None]]:
         """The checkpoints at these places, in their order; None where there is none."""
+        if not places:
+            return []
         replies = yield calls_at(_READ, places)
         found = [record for reply in replies for record in reply]
         return [

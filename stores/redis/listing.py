@@ -43,15 +43,22 @@ class ThreadPlaces:
         self.thread_id = thread_id
         self._by_namespace = namespace is not None
         begin = BY_ID if namespace is None else BY_NAMESPACE + joined(namespace, "")
-        bound = begin + (joined(before, "") if namespace is None else raw(before))
-        self._low = b"[" + begin
-        self._high = b"(" + (bound if before else begin + _LAST)
-        self._is_done = bool(checkpoint_id and before and checkpoint_id >= before)
-        if checkpoint_id and namespace is None:
-            self._low = b"[" + begin + joined(checkpoint_id, "")
-            self._high = b"(" + begin + joined(checkpoint_id, "") + _LAST
-        elif checkpoint_id:
-            self._low = self._high = b"[" + begin + raw(checkpoint_id)
+        self._low, self._high = b"[" + begin, b"(" + begin + _LAST
+        if before:
+            self._high = b"(" + begin + self._named(before)
+        if checkpoint_id:
+            self._low = b"[" + begin + self._named(checkpoint_id)
+            self._high = b"(" + begin + self._named(checkpoint_id) + self._end
+        self._is_done = bool(before) and checkpoint_id >= before
+
+    def _named(self, checkpoint_id: str) -> bytes:
+        """How the members of an id go on, within those of the range."""
+        return raw(checkpoint_id) if self._by_namespace else joined(checkpoint_id, "")
+
+    @property
+    def _end(self) -> bytes:
+        """What no member of an id goes on with, but all above it do."""
+        return b"\0" if self._by_namespace else _LAST
 
     def call(self, most: int) -> Call:
         """The call that reads the next members."""
@@ -104,19 +111,25 @@ class Listing:
 
     def page(self) -> Steps[list[CheckpointTuple]]:
         """The next checkpoints; sets ``is_done`` where these are the last ones."""
-        room = BODIES if self._left is None else min(BODIES, max(0, self._left))
-        while room and len(self._found) < room:
-            places = yield from self._places.take(PAGE if self._wanted or room == BODIES else room)
+        room = self._room
+        while len(self._found) < room:
+            unfiltered = PAGE if self._left is None else min(PAGE, self._left)
+            places = yield from self._places.take(PAGE if self._wanted else unfiltered)
             if not places:
                 break
             self._found += yield from self._matching(places)
         asked, self._found = self._found[:room], self._found[room:]
-        items = (yield from self._checkpoints.read(asked)) if asked else []
-        page = [item for item in items if item]
+        found = yield from self._checkpoints.read(asked)
+        page = [item for item in found if item]
         if self._left is not None:
             self._left -= len(page)
-        self.is_done = not asked or (self._left is not None and self._left <= 0)
+        self.is_done = not asked or not self._room
         return page
+
+    @property
+    def _room(self) -> int:
+        """How many bodies are read next."""
+        return BODIES if self._left is None else min(BODIES, max(0, self._left))
 
     def _matching(self, places: list[Place]) -> Steps[list[Place]]:
         """Those whose metadata contain what is wanted."""

@@ -88,20 +88,22 @@ class Skeleton:
         """What drop.lua is told, to leave these alone."""
         dropped = [spot for spot in self.bones if spot not in kept]
         ages = [self.bones[spot].at for spot in kept]
-        needed = {blob for spot in kept for blob in self.bones[spot].blobs(spot[0])}
-        freed = {blob for spot in dropped for blob in self.bones[spot].blobs(spot[0])} - needed
+        freed = self._blobs(dropped) - self._blobs(kept)
         runs = {raw(self.bones[spot].run) for spot in kept}
         moved = [(*_named(spot), raw(parent)) for spot, parent in self.cut(kept).items()]
         return [
             raw(self.thread_id),
             self.revision,
-            max(ages, key=lambda at: int(at or 0), default=b""),
+            max(ages, key=_micros, default=b""),
             "1" if b"" in ages else "0",
-            *_counted([_named(spot) for spot in dropped]),
+            *_counted(map(_named, dropped)),
             *_counted(moved),
-            *_counted([(blob,) for blob in sorted(freed)]),
-            *_counted([(run,) for run in sorted(runs)]),
+            *_counted((blob,) for blob in sorted(freed)),
+            *_counted((run,) for run in sorted(runs)),
         ]
+
+    def _blobs(self, spots: Iterable[Spot]) -> set[bytes]:
+        return {blob for spot in spots for blob in self.bones[spot].blobs(spot[0])}
 
 
 def read_skeleton(thread_id: str, records: Records) -> Steps[Skeleton | None]:
@@ -127,5 +129,10 @@ def _named(spot: Spot) -> tuple[bytes, bytes]:
     return joined(spot[0], ""), raw(spot[1])
 
 
-def _counted(lists: Sequence[Iterable[bytes]]) -> list[Arg]:
-    return [len(lists), *(part for parts in lists for part in parts)]
+def _micros(at: bytes) -> int:
+    return int(at or 0)
+
+
+def _counted(lists: Iterable[Iterable[bytes]]) -> list[Arg]:
+    found = [*lists]
+    return [len(found), *(part for parts in found for part in parts)]

@@ -163,6 +163,34 @@ def test_a_thread_that_changes_between_two_pages_is_read_anew(saver: RedisRetent
     assert ids(saver, "t") == late[-1:]
 
 
+def test_a_thread_that_changes_between_any_two_pages_is_given_up(
+    saver: RedisRetentionSaver,
+) -> None:
+    seed_thread(saver, "t", NOW, 600)
+    real = saver._connection.send
+
+    def send(calls: Any) -> Any:
+        if calls[0].script.name == "skeleton" and calls[0].args[1]:
+            seed_thread(saver, "t", NOW, 1)
+        return real(calls)
+
+    saver._connection.send = send  # type: ignore[method-assign]
+    with pytest.raises(StoreUnavailableError, match="'t' changed each of 20 times"):
+        saver.prune(["t"])
+
+
+def test_the_parent_of_an_old_head_stays_for_its_sends(saver: RedisRetentionSaver) -> None:
+    root = put_run(saver, "one", put_run(saver, "one"))
+    saver.put_writes(config_of("t", "", root), [("__pregel_tasks", "send")], "task")
+    head = put_run(saver, "one", root)
+    before = saver.get_tuple(config_of("t"))
+    saver.prune(["t"])
+    assert ids(saver, "t") == [head, root]
+    assert saver.get_tuple(config_of("t")) == before
+    assert before is not None
+    assert before.checkpoint["channel_values"]["__pregel_tasks"] == ["send"]
+
+
 def test_runs_are_taken_out_and_what_follows_follows_their_parents(
     saver: RedisRetentionSaver, client: Any
 ) -> None:
