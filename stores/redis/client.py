@@ -55,8 +55,7 @@ _BY_KEY = CommandPolicies(RequestPolicy.DEFAULT_KEYED, ResponsePolicy.DEFAULT_KE
 class _ScriptsByKey(StaticPolicyResolver):
     """Sends a script in a cluster to where its key lies.
 
-    Left alone, the sync client asks a node which of the arguments are keys, for each single call
-    of a pipeline.
+    Left alone, the sync client asks a node each time which of the arguments are keys.
     """
 
     def resolve(self, command_name: str) -> CommandPolicies | None:

@@ -7,6 +7,7 @@ answer was lost, so every script must come to the same when it runs twice.
 from collections.abc import Sequence
 from typing import Any
 
+from redis.cluster import RedisCluster
 from redis.exceptions import (
     AskError,
     ClusterError,
@@ -71,9 +72,20 @@ class Connection:
                 return [error]
         pipeline = self.client.pipeline(transaction=False)
         for call in calls:
-            pipeline.execute_command(*_command(call))
+            pipeline.execute_command(*_command(call), **self._target(call))
         replies: list[Any] = pipeline.execute(raise_on_error=False)
         return replies
+
+    def _target(self, call: Call) -> dict[str, Any]:
+        """Where in a cluster a pipeline sends a call.
+
+        Left alone, this client (not the async one) asks a node for each call which of its
+        arguments are keys.
+        """
+        client: Any = self.client
+        if isinstance(self.client, RedisCluster):
+            return {"target_nodes": client.get_node_from_key(call.start)}
+        return {}
 
 
 class AsyncConnection:

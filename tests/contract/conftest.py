@@ -5,11 +5,13 @@ On PostgreSQL applications come as the tables' owner, and the worker as the role
 """
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -88,14 +90,26 @@ def address(addresses: Addresses) -> str:
     return addresses.owner
 
 
+@pytest.fixture(scope="session")
+def redis_clients() -> Iterator[Callable[[str], Any]]:
+    """Clients of the tests' own, one for each server: a cluster's takes long to make."""
+    with ExitStack() as stack:
+
+        def made(address: str) -> Any:
+            place, options = parse(address), StoreOptions(policy=POLICY)
+            return stack.enter_context(connected(place, options)).client
+
+        yield cache(made)
+
+
 @pytest.fixture
-def lab(provider: str, addresses: Addresses) -> Iterator[Lab]:
+def lab(provider: str, addresses: Addresses, redis_clients: Callable[[str], Any]) -> Iterator[Lab]:
     """An opened store whose clock stands still."""
     clock = SettableClock()
     options = StoreOptions(policy=POLICY, clock=clock, lock_timeout=timedelta(seconds=20))
     with ExitStack() as stack:
         owned = stack.enter_context(open_store(addresses.owner, settings=options))
-        worker, direct = owned, _direct(owned, addresses.owner, stack)
+        worker, direct = owned, _direct(owned, addresses.owner, stack, redis_clients)
         if provider == "postgres":
             as_worker = replace(options, access=Access.WRITE)
             worker = stack.enter_context(open_store(addresses.worker, settings=as_worker))
@@ -108,13 +122,14 @@ def _joined(owned: Store, worker: Store) -> Store:
     return Store(owned.provider, owned.ledger, *ports, lambda: owned.saver, owned.waiting_skipped)
 
 
-def _direct(store: Store, address: str, stack: ExitStack) -> Direct:
+def _direct(
+    store: Store, address: str, stack: ExitStack, redis_clients: Callable[[str], Any]
+) -> Direct:
     if store.provider == "memory":
         return DirectMemory(store)
     if store.provider == "sqlite":
         return DirectSqlite(address.removeprefix("sqlite:///"))
     if store.provider == "redis":
-        ours = stack.enter_context(connected(parse(address), StoreOptions(policy=POLICY)))
-        return DirectRedis(ours.client)
+        return DirectRedis(redis_clients(address))
     connection = psycopg.connect(address, autocommit=True)
     return DirectPostgres(stack.enter_context(connection))
