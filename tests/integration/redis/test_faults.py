@@ -7,14 +7,15 @@ from typing import Any
 
 import pytest
 import redis
+import redis.asyncio
 from langgraph.checkpoint.base import empty_checkpoint
 
 from retention.errors import StoreUnavailableError, ThreadDeletedError
 from stores.codec import FaithfulCodec
 from stores.options import StoreOptions
-from stores.redis.connection import Connection
+from stores.redis.connection import AsyncConnection, Connection
 from stores.redis.requests import Call
-from stores.redis.saver import RedisRetentionSaver
+from stores.redis.saver import AsyncRedisRetentionSaver, RedisRetentionSaver
 from tests.conftest import service
 from tests.integration.redis.looking import thread_of
 from tests.seeding import config_of, seed_thread
@@ -161,6 +162,32 @@ def test_a_server_that_lost_its_scripts_is_given_them_again(
     assert found.checkpoint["id"] == ids[-1]
     client.script_flush()
     assert len(list(saver.list(None))) == 2
+
+
+async def test_the_async_saver_gives_a_server_its_scripts_again_too(
+    saver: RedisRetentionSaver, asaver: AsyncRedisRetentionSaver, client: Any
+) -> None:
+    seed_thread(saver, "t", NOW, 2)
+    client.script_flush()
+    assert await asaver.aget_tuple(config_of("t")) == saver.get_tuple(config_of("t"))
+    client.script_flush()
+    assert [item async for item in asaver.alist(None)] == list(saver.list(None))
+
+
+async def test_a_server_that_is_away_is_unavailable_sync_and_async() -> None:
+    with RedisServer() as server, redis.Redis.from_url(server.url(), protocol=2) as client:
+        saver = RedisRetentionSaver(Connection(client), FaithfulCodec(), StoreOptions())
+        prepared(saver)
+        url = server.url()
+        server.stop_hard()
+        with pytest.raises(StoreUnavailableError, match="Redis: "):
+            saver.get_tuple(config_of("t"))
+        async with redis.asyncio.Redis.from_url(url, protocol=2) as own:
+            asaver = AsyncRedisRetentionSaver(AsyncConnection(own), FaithfulCodec(), StoreOptions())
+            with pytest.raises(StoreUnavailableError, match="Redis: "):
+                await asaver.aget_tuple(config_of("t"))
+            with pytest.raises(StoreUnavailableError, match="Redis: "):
+                [item async for item in asaver.alist(None)]
 
 
 @pytest.mark.parametrize("program", [packaged_redis, redis62, valkey])
