@@ -82,6 +82,7 @@ def flow_run(
         ThreadRetentionError: ``retention`` is above the platform's; raised when the run begins.
         StoreUnavailableError: A ledger cannot be reached; likewise.
     """
+    # Each is called after the other, so that a resume that knows one of them finds all threads.
     session = text_of(flow_run_id if session_thread_id is None else session_thread_id)
     flow = session if flow_run_id is None else str(flow_run_id)
     found = owned_threads(owned, flow)
@@ -89,6 +90,7 @@ def flow_run(
     if found:
         if deployment_ledger is None:
             raise ConfigurationError("a flow that owns session threads needs deployment_ledger")
+        # The deployment's, for nobody knows here which store each agent run used.
         threads.append(LedgerThreads(deployment_ledger, sorted(set(found.values()))))
     run = FlowRun(session, flow, found, graph_id, graph_version)
     return RunContext(run, graph, threads, retention, owner)

@@ -46,11 +46,13 @@ def keeps_checkpoints(graph: Graph) -> bool:
 
     A graph that cannot say, such as one that runs elsewhere, is taken to keep checkpoints.
     """
+    # A graph on another machine has no such attribute.
     return getattr(graph, "checkpointer", True) not in (None, False)
 
 
 def is_pause(error: BaseException | None) -> bool:
     """Whether an error pauses the graph around a run, rather than ending the run."""
+    # By name: LangGraph is the application's, and is not imported here.
     return any(kind.__name__ in _PAUSES for kind in type(error).__mro__)
 
 
@@ -64,6 +66,7 @@ def is_parked(state: State, error: BaseException | None) -> bool:
         state: Where the thread stands after the run.
         error: What the run ended with, if it raised.
     """
+    # An open question outlives what went wrong beside it: it can still be answered.
     asking = [task for task in state.tasks if task.interrupts]
     if any(task.error is None for task in asking):
         return True
@@ -71,5 +74,6 @@ def is_parked(state: State, error: BaseException | None) -> bool:
     # the answer came first.
     if error is not None and not isinstance(error, GeneratorExit):
         return False
+    # The caller may have let a node's error pass: the state still knows it.
     failed = any(task.error is not None for task in state.tasks)
     return bool(asking) or (bool(state.next) and not failed)

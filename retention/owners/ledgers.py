@@ -48,6 +48,7 @@ def _opened(source: LedgerSource) -> Steps[Ledger]:
 def _open(opener: Callable[[], Any]) -> Any:
     found = opener()
     if inspect.iscoroutine(found):
+        # Else Python warns of a coroutine that nobody awaited.
         found.close()
         raise ConfigurationError("a ledger opened by an async function needs `async with`")
     return found

@@ -38,6 +38,7 @@ class Run:
 
         Its metadata says ``graph_id`` and ``graph_version`` on every checkpoint of the run.
         """
+        # New dictionaries: callers add to what they get.
         configurable = {"thread_id": self.thread_id}
         return {"configurable": configurable, "metadata": dict(self._metadata)}
 
@@ -115,6 +116,7 @@ class RunContext(Generic[RunT]):
         if self._is_entered:
             raise RuntimeError("this serves one run: make another for the next")
         self._is_entered = True
+        # Before anything runs: a thread in the finished set could be swept under its run.
         for threads in self._threads:
             yield from threads.start(self._retention)
         return self._run
@@ -123,6 +125,7 @@ class RunContext(Generic[RunT]):
         if self._marked_by is None or not self._threads:
             return
         if (yield from self._guarded(self._is_over(error))):
+            # Each by itself: one ledger that is away keeps nothing from the other.
             for threads in self._threads:
                 yield from self._guarded(threads.mark(self._marked_by))
 
@@ -130,6 +133,7 @@ class RunContext(Generic[RunT]):
         """Whether nobody is to continue the run: by the graph's state, unless it was stopped."""
         if self._run.stopped:
             return True
+        # The graph around this run will run its node again, from the beginning.
         if is_pause(error):
             return False
         if not keeps_checkpoints(self._graph):

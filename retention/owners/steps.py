@@ -31,6 +31,7 @@ def run_steps(steps: Steps[Result]) -> Result:
     try:
         step = next(steps)
         while True:
+            # A Ctrl-C or a cancellation is no answer: it ends the work where it stands.
             try:
                 result = step.call()
             except Exception as error:  # noqa: BLE001 - the work decides
@@ -38,6 +39,7 @@ def run_steps(steps: Steps[Result]) -> Result:
             else:
                 step = steps.send(result)
     except StopIteration as done:
+        # What a generator returns has no type of its own here.
         value: Result = done.value
         return value
 

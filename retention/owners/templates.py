@@ -15,6 +15,7 @@ def owned_threads(templates: Collection[str], flow_run_id: str) -> dict[str, str
         ConfigurationError: A template is malformed, has another placeholder than
             ``{flow_run_id}``, or has none: its thread would not be the flow's.
     """
+    # One template given as text is not taken for its letters.
     listed = [templates] if isinstance(templates, str) else templates
     for template in listed:
         _check(template)
@@ -27,6 +28,7 @@ def _check(template: str) -> None:
     except ValueError as error:
         raise ConfigurationError(f"session thread template {template!r}: {error}") from None
     for _, name, spec, conversion in fields:
+        # A format could cut the id, and two flow runs would share a thread.
         if name != _PLACEHOLDER or spec or conversion:
             kind = f"!{conversion}" if conversion else ""
             shown = f"{{{name}{kind}{':' if spec else ''}{spec}}}"

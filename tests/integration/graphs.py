@@ -113,20 +113,20 @@ class SyncAgent:
 
     def __init__(self, graph: Any, saver: BaseCheckpointSaver[Any]) -> None:
         self.saver = saver
-        self._graph = graph.compile(checkpointer=saver)
+        self.graph = graph.compile(checkpointer=saver)
 
     def run(self, given: Any, config: RunnableConfig, durability: str = "async") -> Any:
-        return self._graph.invoke(given, config, durability=durability)
+        return self.graph.invoke(given, config, durability=durability)
 
     def state(self, config: RunnableConfig) -> StateSnapshot:
-        found: StateSnapshot = self._graph.get_state(config, subgraphs=True)
+        found: StateSnapshot = self.graph.get_state(config, subgraphs=True)
         return found
 
     def history(self, config: RunnableConfig) -> list[StateSnapshot]:
-        return list(self._graph.get_state_history(config))
+        return list(self.graph.get_state_history(config))
 
     def update(self, config: RunnableConfig, values: Update) -> RunnableConfig:
-        changed: RunnableConfig = self._graph.update_state(config, values)
+        changed: RunnableConfig = self.graph.update_state(config, values)
         return changed
 
 
@@ -135,32 +135,32 @@ class AsyncAgent:
 
     def __init__(self, graph: Any, saver: BaseCheckpointSaver[Any], loop: asyncio.Runner) -> None:
         self.saver = saver
-        self._graph = graph.compile(checkpointer=saver)
-        self._loop = loop
+        self.graph = graph.compile(checkpointer=saver)
+        self.loop = loop
 
     def run(self, given: Any, config: RunnableConfig, durability: str = "async") -> Any:
-        return self.wait(self._graph.ainvoke(given, config, durability=durability))
+        return self.wait(self.graph.ainvoke(given, config, durability=durability))
 
     def state(self, config: RunnableConfig) -> StateSnapshot:
-        found: StateSnapshot = self.wait(self._graph.aget_state(config, subgraphs=True))
+        found: StateSnapshot = self.wait(self.graph.aget_state(config, subgraphs=True))
         return found
 
     def history(self, config: RunnableConfig) -> list[StateSnapshot]:
         async def read() -> list[StateSnapshot]:
-            return [state async for state in self._graph.aget_state_history(config)]
+            return [state async for state in self.graph.aget_state_history(config)]
 
         found: list[StateSnapshot] = self.wait(read())
         return found
 
     def update(self, config: RunnableConfig, values: Update) -> RunnableConfig:
-        changed: RunnableConfig = self.wait(self._graph.aupdate_state(config, values))
+        changed: RunnableConfig = self.wait(self.graph.aupdate_state(config, values))
         return changed
 
     def cancel_when(self, given: Any, config: RunnableConfig, begun: asyncio.Event) -> None:
         """Start a run, and cancel it once an event is set."""
 
         async def run() -> None:
-            task = asyncio.create_task(self._graph.ainvoke(given, config))
+            task = asyncio.create_task(self.graph.ainvoke(given, config))
             await begun.wait()
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
@@ -170,7 +170,7 @@ class AsyncAgent:
 
     def wait(self, work: Coroutine[Any, Any, Any]) -> Any:
         """Run something async to its end."""
-        return self._loop.run(work)
+        return self.loop.run(work)
 
 
 @contextmanager

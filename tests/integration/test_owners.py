@@ -10,9 +10,9 @@ from retention import ThreadRetention
 from retention.errors import ThreadRetentionError
 from retention.owners import agent_run, conversation, flow_run
 from tests.integration import graphs
-from tests.integration.graphs import NOTHING, Update, question, series, step
+from tests.integration.graphs import NOTHING, Update, agent_on, question, series, step
 from tests.integration.owning import World, fresh
-from tests.integration.places import later
+from tests.integration.places import Place, later
 from tests.integration.sweeping import sweep
 
 OWNED = "agent-{flow_run_id}"
@@ -470,6 +470,16 @@ def test_graph_id_and_graph_version_stand_in_the_metadata_of_each_checkpoint(
         found = here.metadata(run.thread_id)
         assert found
         assert all(named.items() <= one.items() for one in found)
+
+
+def test_a_run_on_a_stock_saver_is_marked_in_the_ledger_beside_it(place: Place, mode: str) -> None:
+    with agent_on(place, graphs.chain(), "stock", mode) as stock, place.store() as store:
+        context = agent_run(ledger=store.ledger, graph=stock.graph)
+        here = World(store, getattr(stock, "loop", None))
+        thread_id = here.run(context, stock.graph).thread_id
+        assert here.is_marked(thread_id)
+        assert sweep(store, later(1.1)).to_json()["finished_swept"] == [thread_id]
+    assert place.threads() == set()
 
 
 # Streams, and runs beside each other.
