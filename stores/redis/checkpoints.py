@@ -21,8 +21,8 @@ from stores.redis.records import Codec, Place, Records
 from stores.redis.requests import Arg, Call, Steps, one
 from stores.redis.scripts import Script, thread_script
 
-_PUT = thread_script("put")
-_PUT_WRITES = thread_script("put_writes")
+_PUT = thread_script("put", "step")
+_PUT_WRITES = thread_script("put_writes", "step")
 _DELETE = thread_script("delete_thread")
 _READ = thread_script("read", "places")
 

@@ -6,15 +6,16 @@
 -- the body, - it has none. What comes with a ? is + where an earlier put stored it, else -.
 local id, prefix, name, parent, at = ARGV[1], ARGV[4], ARGV[5], ARGV[7], ARGV[9]
 local k = keys_of(id)
-if parent ~= '' and not (is_whole(k) and redis.call('HEXISTS', k[2], prefix .. parent) == 1) then
+local thread = looked_at(k)
+if parent ~= '' and not (thread.is_whole and redis.call('HEXISTS', k[2], prefix .. parent) == 1) then
   return 0
 end
-begun(k, id)
+if not thread.is_whole then thread = begun_anew(k, id) end
 
 local entries = {}
 local others = 15 + 2 * ARGV[14]
 for i = 15, others - 1, 2 do
-  redis.call('HSETNX', k[4], prefix .. string.sub(ARGV[i], 2), ARGV[i + 1])
+  add(k, thread, 3, 'HSETNX', prefix .. string.sub(ARGV[i], 2), ARGV[i + 1])
   entries[#entries + 1] = ARGV[i]
 end
 for i = others, #ARGV do
@@ -26,10 +27,18 @@ for i = others, #ARGV do
   end
   entries[#entries + 1] = entry
 end
-redis.call('HSET', k[2], prefix .. name,
+add(k, thread, 1, 'HSET', prefix .. name,
   cmsgpack.pack({ parent, ARGV[8], at, ARGV[12], ARGV[13], entries, tonumber(ARGV[11]) }))
-redis.call('ZADD', k[3], 0, 'c' .. prefix .. name, 0, 'i' .. ARGV[6])
-if ARGV[10] ~= '' then redis.call('ZADD', k[3], 0, 'r' .. ARGV[10]) end
-aged(k, id, at, at == '')
-saved(k, id, tonumber(ARGV[2]), tonumber(ARGV[3]))
+add(k, thread, 2, 'ZADD', 0, 'c' .. prefix .. name, 0, 'i' .. ARGV[6])
+if ARGV[10] ~= '' then add(k, thread, 2, 'ZADD', 0, 'r' .. ARGV[10]) end
+
+local newest = later(thread.at, at)
+local aging = { 'head', head_of(k) }
+if newest then aging[3], aging[4] = 'at', newest end
+if at == '' then
+  aging[#aging + 1] = 'undated'
+  aging[#aging + 1] = 1
+end
+redis.call('ZADD', LIVE, (at == '' or thread.undated) and '+inf' or newest, id)
+stepped(k, id, thread, ARGV[2], ARGV[3], unpack(aging))
 return 1

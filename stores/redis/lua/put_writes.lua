@@ -4,7 +4,8 @@
 -- A write that is there stays, but for those of special channels, whose numbers are negative.
 local id, prefix, name, task, path = ARGV[1], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
 local k = keys_of(id)
-begun(k, id)
+local thread = looked_at(k)
+if not thread.is_whole then thread = begun_anew(k, id) end
 
 local place = prefix .. name
 local field = 't' .. prefix .. escaped(name) .. '\0' .. task
@@ -12,7 +13,7 @@ local stored = redis.call('HGET', k[5], field)
 local rows = stored and cmsgpack.unpack(stored) or {}
 if not stored then
   local tasks = redis.call('HGET', k[5], 'd' .. place) or ''
-  redis.call('HSET', k[5], 'd' .. place, tasks .. #task .. ':' .. task .. ',')
+  add(k, thread, 4, 'HSET', 'd' .. place, tasks .. #task .. ':' .. task .. ',')
 end
 local row_of = {}
 for i = 1, #rows, 4 do row_of[rows[i]] = i end
@@ -24,8 +25,8 @@ for i = 8, #ARGV, 3 do
     row_of[number] = row
     rows[row], rows[row + 1], rows[row + 2], rows[row + 3] = number, ARGV[i + 1], ARGV[i + 2], path
   end
-  if ARGV[i + 1] == '__interrupt__' then redis.call('ZADD', k[3], 0, 'x' .. place) end
+  if ARGV[i + 1] == '__interrupt__' then add(k, thread, 2, 'ZADD', 0, 'x' .. place) end
 end
-redis.call('HSET', k[5], field, cmsgpack.pack(rows))
-saved(k, id, tonumber(ARGV[2]), tonumber(ARGV[3]))
+add(k, thread, 4, 'HSET', field, cmsgpack.pack(rows))
+stepped(k, id, thread, ARGV[2], ARGV[3])
 return 1

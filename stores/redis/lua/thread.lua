@@ -44,26 +44,33 @@ end
 
 -- The declared waiting retention, capped by the platform's; a thread never started has its
 -- saver's. All in milliseconds but the declared one.
-local function waiting_of(k, platform, own)
-  local declared = redis.call('HGET', k[1], 'dw')
+local function waiting_for(declared, platform, own)
   if not declared then return math.min(platform, own) end
   if declared == '' then return platform end
   return math.min(platform, declared * 60000)
 end
 
+local function waiting_of(k, platform, own)
+  return waiting_for(redis.call('HGET', k[1], 'dw'), platform, own)
+end
+
 -- One absolute instant for all keys, in the server's time, so that the thread goes whole. A hold
 -- without an end takes the instant away; one with an end moves it there at least.
-local function set_expiry(k, id, expires)
-  local hold = redis.call('HMGET', k[1], 'hr', 'hu')
-  if hold[1] and hold[2] == '' then
+local function expire(k, id, expires, is_held, held_until)
+  if is_held and held_until == '' then
     for i = 1, 5 do redis.call('PERSIST', k[i]) end
     redis.call('ZADD', EXPIRY, '+inf', id)
     return
   end
-  if hold[1] then expires = math.max(expires, math.ceil(hold[2] / 1000)) end
+  if is_held then expires = math.max(expires, math.ceil(held_until / 1000)) end
   local at = string.format('%.0f', expires)
   for i = 1, 5 do redis.call('PEXPIREAT', k[i], at) end
   redis.call('ZADD', EXPIRY, at, id)
+end
+
+local function set_expiry(k, id, expires)
+  local hold = redis.call('HMGET', k[1], 'hr', 'hu')
+  expire(k, id, expires, hold[1], hold[2])
 end
 
 -- After every change of a thread: a new revision, the seal, and where it counts as activity, the
@@ -116,18 +123,27 @@ local function in_parts(command, key, args)
   return replies
 end
 
+-- The newest checkpoint's id over all namespaces.
+local function head_of(k)
+  local newest = redis.call('ZREVRANGEBYLEX', k[3], '(j', '[i', 'LIMIT', 0, 1)[1]
+  return first_of(string.sub(newest, 2))
+end
+
+-- The later of two instants; the first may be missing, the second empty.
+local function later(one, other)
+  if other == '' or (one and tonumber(one) >= tonumber(other)) then return one end
+  return other
+end
+
 -- After a thread got a checkpoint of an instant, or of none: its head, its age, and its place in
 -- the index of those that hold one.
 local function aged(k, id, at, is_undated)
-  local newest = redis.call('ZREVRANGEBYLEX', k[3], '(j', '[i', 'LIMIT', 0, 1)[1]
-  redis.call('HSET', k[1], 'head', first_of(string.sub(newest, 2)))
+  redis.call('HSET', k[1], 'head', head_of(k))
   if is_undated then redis.call('HSET', k[1], 'undated', 1) end
   local known = redis.call('HMGET', k[1], 'at', 'undated')
-  if at ~= '' and not (known[1] and tonumber(known[1]) >= tonumber(at)) then
-    redis.call('HSET', k[1], 'at', at)
-    known[1] = at
-  end
-  redis.call('ZADD', LIVE, known[2] and '+inf' or known[1], id)
+  local newest = later(known[1], at)
+  if newest then redis.call('HSET', k[1], 'at', newest) end
+  redis.call('ZADD', LIVE, known[2] and '+inf' or newest, id)
 end
 
 -- Whether a hold keeps the thread at this instant.
