@@ -12,7 +12,7 @@ _OF_THREAD = re.compile(rb"lgr:\{b\d{3}\}:([mcibw]):(.*)", re.DOTALL)
 _INDEX = re.compile(rb"lgr:\{b\d{3}\}:(live|expiry|marks|holds)")
 _NAMES = {b"i": "ids", b"b": "blobs", b"w": "writes"}
 #: What owners and operators say of a thread; the rest of its meta is the store's own.
-_LEDGER = frozenset(b"st mk due ow dw df hr hu hb ha".split())
+_LEDGER = frozenset(b"st mk due ow dw df hr hu hb ha ea eb er".split())
 _RUN_FIELDS = {"waiting_minutes": "waiting"}
 _REVISION = frozenset({b"n", b"rev"})
 _READS: dict[bytes, Callable[[Any, bytes], object]] = {
@@ -56,6 +56,16 @@ class DirectRedis:
         """Let a thread go as at its time: its keys are gone, and nobody told the indexes."""
         self._client.delete(*keys_of(thread_id))
         self._client.zadd(bucket_of(thread_id) + b"expiry", {raw(thread_id): 1})
+
+    def minutes_left(self, thread_id: str) -> set[int]:
+        """How long the keys of a thread still live, by the server's clock, in whole minutes."""
+        held = [key for key in keys_of(thread_id) if self._client.exists(key)]
+        return {round(self._client.pttl(key) / 60_000) for key in held}
+
+    def age(self, thread_id: str, minutes: int) -> None:
+        """Bring the end of a thread's keys nearer, as if so many minutes had passed."""
+        for key in keys_of(thread_id):
+            self._client.pexpire(key, max(1, self._client.pttl(key) - minutes * 60_000))
 
     def break_declarations(self) -> None:
         for key, _ in self._of_threads(b"m"):
