@@ -4,7 +4,7 @@ from collections.abc import Collection
 from typing import Any
 
 from retention.policy import ThreadRetention
-from retention.threads import Hold, LedgerEntry, ThreadFacts
+from retention.threads import Ended, Hold, LedgerEntry, ThreadFacts
 from stores.redis.buckets import on_threads
 from stores.redis.layout import instant, text
 from stores.redis.requests import Steps
@@ -37,7 +37,7 @@ def facts_of(thread_id: str, row: list[Any]) -> ThreadFacts:
 
 def _entry(thread_id: str, row: list[Any]) -> LedgerEntry | None:
     # Read for every thread of a plan: all in one go, and nothing where nothing is kept.
-    started, marked, due, owner, waiting, finished, _, reason = row[3:11]
+    started, marked, due, owner, waiting, finished, _, reason, ended = row[3:12]
     if started is None and marked is None and reason is None:
         return None
     declared = None
@@ -45,12 +45,13 @@ def _entry(thread_id: str, row: list[Any]) -> LedgerEntry | None:
         declared = ThreadRetention(_minutes(waiting), _minutes(finished))
     return LedgerEntry(
         thread_id,
-        instant(started) if started else None,
-        instant(marked) if marked else None,
-        instant(due) if due else None,
+        instant(started),
+        instant(marked),
+        instant(due),
         declared,
         None if owner is None else text(owner),
-        None if reason is None else _hold(reason, *row[11:]),
+        None if reason is None else _hold(reason, *row[12:15]),
+        None if ended is None else _ended(ended, *row[15:]),
     )
 
 
@@ -60,3 +61,8 @@ def _minutes(stored: bytes | None) -> int | None:
 
 def _hold(reason: bytes, until: bytes, by: bytes | None, at: bytes) -> Hold:
     return Hold(text(reason), instant(until), None if by is None else text(by), instant(at))
+
+
+def _ended(at: bytes, by: bytes, reason: bytes) -> Ended | None:
+    ended_at = instant(at)
+    return None if ended_at is None else Ended(ended_at, text(by), text(reason))
