@@ -15,7 +15,7 @@ from pytest_celery import (
 from stores import init_store
 from tests.acceptance.deployment import Deployment
 from tests.acceptance.nodes import LocalBackend, LocalBroker, Place, WorkerProcess
-from tests.acceptance.places import PostgresPlace, SqlitePlace, StorePlace
+from tests.acceptance.places import PostgresPlace, RedisStorePlace, SqlitePlace, StorePlace
 from tests.brokers import BrokerPlace, broker_place
 from worker.app import RetentionApp
 from worker.settings import load_broker_settings, load_sweep_settings
@@ -32,12 +32,15 @@ def long_ago() -> datetime:
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> StorePlace:
-    """An initialised store of each kind."""
-    made: StorePlace = (
-        SqlitePlace(str(tmp_path / "checkpoints.db"))
-        if request.param == "sqlite"
-        else PostgresPlace(request.getfixturevalue("postgres_dsn"))
-    )
+    """An initialised store of each kind; `redis-of-the-broker` is on the broker's server."""
+    made: StorePlace
+    if request.param == "sqlite":
+        made = SqlitePlace(str(tmp_path / "checkpoints.db"))
+    elif request.param == "postgres":
+        made = PostgresPlace(request.getfixturevalue("postgres_dsn"))
+    else:
+        urls = {"redis": "redis_store_url", "redis-of-the-broker": "redis_url"}
+        made = RedisStorePlace(request.getfixturevalue(urls[request.param]))
     init_store(made.address)
     return made
 

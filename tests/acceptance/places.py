@@ -7,6 +7,9 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from datetime import UTC, datetime
 
 import psycopg
+import redis
+
+from stores.redis.layout import keys_of, text
 
 #: So long does the trigger below count: some minutes.
 _LONG = 10**10
@@ -22,11 +25,21 @@ class StorePlace(ABC):
 
     provider: str
     address: str
-    tables: tuple[str, ...]
 
     @abstractmethod
     def rows_of(self, thread_id: str) -> dict[str, int]:
         """How many rows each table holds of a thread."""
+
+    def remains(self, thread_ids: Iterable[str]) -> dict[str, dict[str, int]]:
+        """Of these threads, those that hold any row."""
+        found = {thread_id: self.rows_of(thread_id) for thread_id in thread_ids}
+        return {thread_id: rows for thread_id, rows in found.items() if any(rows.values())}
+
+
+class HeldPlace(StorePlace):
+    """A store in which a delete can be held up."""
+
+    tables: tuple[str, ...]
 
     @abstractmethod
     def delete_is_held(self) -> bool:
@@ -36,13 +49,21 @@ class StorePlace(ABC):
     def holding_delete(self, thread_id: str) -> AbstractContextManager[None]:
         """Let no delete of this thread come to its end meanwhile."""
 
-    def remains(self, thread_ids: Iterable[str]) -> dict[str, dict[str, int]]:
-        """Of these threads, those that hold any row."""
-        found = {thread_id: self.rows_of(thread_id) for thread_id in thread_ids}
-        return {thread_id: rows for thread_id, rows in found.items() if any(rows.values())}
+
+class RedisStorePlace(StorePlace):
+    """A database of a server; each of a thread's keys counts as a table of one row."""
+
+    provider = "redis"
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+
+    def rows_of(self, thread_id: str) -> dict[str, int]:
+        with closing(redis.Redis.from_url(self.address)) as client:
+            return {text(key): int(client.exists(key)) for key in keys_of(thread_id)}
 
 
-class SqlitePlace(StorePlace):
+class SqlitePlace(HeldPlace):
     """A file."""
 
     provider = "sqlite"
@@ -97,7 +118,7 @@ class SqlitePlace(StorePlace):
             yield db
 
 
-class PostgresPlace(StorePlace):
+class PostgresPlace(HeldPlace):
     """A database."""
 
     provider = "postgres"

@@ -10,7 +10,7 @@ import pytest
 
 from tests.acceptance.deployment import Deployment
 from tests.acceptance.nodes import LocalWorker
-from tests.acceptance.places import StorePlace
+from tests.acceptance.places import HeldPlace
 from tests.seeding import seed_threads
 from tests.waiting import eventually
 
@@ -38,7 +38,7 @@ def due(deployment: Deployment, long_ago: datetime) -> list[str]:
 
 @contextmanager
 def caught_deleting(
-    deployment: Deployment, place: StorePlace, due: list[str]
+    deployment: Deployment, place: HeldPlace, due: list[str]
 ) -> Iterator[tuple[str, LocalWorker]]:
     """A run, and its worker in the middle of the delete transaction of one batch."""
     worker = deployment.start_worker("first")
@@ -49,7 +49,7 @@ def caught_deleting(
 
 
 def assert_swept_exactly(
-    deployment: Deployment, place: StorePlace, due: list[str], run_id: str
+    deployment: Deployment, place: HeldPlace, due: list[str], run_id: str
 ) -> None:
     """Every thread is gone, and each was counted once: in the result, and in the totals."""
     result = deployment.result(run_id)
@@ -60,7 +60,7 @@ def assert_swept_exactly(
         assert store.runs.totals()["deleted:waiting"] == len(due)
 
 
-def assert_whole(place: StorePlace, due: list[str]) -> None:
+def assert_whole(place: HeldPlace, due: list[str]) -> None:
     """What is left of the threads is all that they held."""
     for rows in place.remains(due).values():
         assert rows["checkpoints"] == CHECKPOINTS
@@ -77,7 +77,7 @@ def assert_whole(place: StorePlace, due: list[str]) -> None:
     indirect=True,
 )
 def test_the_message_of_a_killed_worker_is_delivered_again(
-    deployment: Deployment, place: StorePlace, due: list[str]
+    deployment: Deployment, place: HeldPlace, due: list[str]
 ) -> None:
     """The next worker gets it, once its claim ran out; nobody has to ask again."""
     with caught_deleting(deployment, place, due) as (run_id, worker):
@@ -90,7 +90,7 @@ def test_the_message_of_a_killed_worker_is_delivered_again(
 
 @pytest.mark.parametrize("broker", ["filesystem"], indirect=True)
 def test_the_next_tick_repairs_what_a_killed_worker_left(
-    deployment: Deployment, place: StorePlace, due: list[str]
+    deployment: Deployment, place: HeldPlace, due: list[str]
 ) -> None:
     """On the filesystem broker the message is gone with its worker; the next sweep sends it."""
     with caught_deleting(deployment, place, due) as (run_id, worker):
@@ -111,7 +111,7 @@ def test_the_next_tick_repairs_what_a_killed_worker_left(
 @pytest.mark.parametrize("place", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("broker", ["filesystem"], indirect=True)
 def test_a_killed_child_costs_its_lease_and_no_more(
-    deployment: Deployment, place: StorePlace, due: list[str]
+    deployment: Deployment, place: HeldPlace, due: list[str]
 ) -> None:
     """Its worker gives the message back at once, to be worked on when the claim has ended."""
     with caught_deleting(deployment, place, due) as (run_id, worker):

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from pytest_celery import CeleryTestSetup
 
+from stores import StoreOptions, open_store
 from tests.acceptance.deployment import Deployment
 from tests.acceptance.places import StorePlace
 from tests.seeding import seed_thread, seed_threads
@@ -57,6 +58,39 @@ def test_a_called_sweep_answers_under_its_celery_id(
     }
     assert place.remains(due) == {}
     assert place.remains([*new, "parked"]) == kept
+    assert celery_setup.app.control.ping() == [{"retention@local": {"ok": "pong"}}]
+
+
+@pytest.mark.parametrize(
+    ("place", "broker"),
+    [("redis", "filesystem"), ("redis-of-the-broker", "redis")],
+    indirect=True,
+)
+def test_finished_threads_of_a_redis_store_go(
+    celery_setup: CeleryTestSetup, deployment: Deployment, place: StorePlace, long_ago: datetime
+) -> None:
+    """Waiting ones go by themselves, and it is said; the store may lie on the broker's server."""
+    options = StoreOptions(clock=lambda: long_ago + timedelta(days=1))
+    with open_store(place.address, settings=options) as store:
+        due = seed_threads(store.saver, "due", 5, long_ago, checkpoints=3)
+        old = seed_threads(store.saver, "old", 2, long_ago)
+        seed_thread(store.saver, "parked", long_ago, interrupted=True)
+        store.ledger.mark_finished([*due, "parked"])
+    kept = place.remains([*old, "parked"])
+
+    expected = celery_setup.app.send_task("retention.sweep", kwargs={"dry_run": True})
+    assert expected.get(timeout=30)["swept_count"] == 5
+    result = deployment.result(deployment.call())
+
+    assert (result["outcome"], result["provider"]) == ("completed", "redis")
+    assert (result["swept_count"], sorted(result["finished_swept"])) == (5, due)
+    assert result["spared"] == [
+        {"thread_id": "parked", "horizon": "finished", "owner": "flows-engine"}
+    ]
+    assert "time to live" in result["skipped"]
+    assert place.remains(due) == {}
+    assert place.remains([*old, "parked"]) == kept
+    assert kept.keys() == {*old, "parked"}
     assert celery_setup.app.control.ping() == [{"retention@local": {"ok": "pong"}}]
 
 

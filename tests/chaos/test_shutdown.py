@@ -8,7 +8,7 @@ import pytest
 
 from stores import init_store
 from tests.acceptance.deployment import Deployment
-from tests.acceptance.places import PostgresPlace, StorePlace
+from tests.acceptance.places import HeldPlace, PostgresPlace
 from tests.brokers import BrokerPlace, broker_place
 from tests.chaos.run_log import assert_deleted_once
 from tests.seeding import seed_threads
@@ -27,7 +27,7 @@ def broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BrokerPla
 
 
 @pytest.fixture
-def place(postgres_dsn: str) -> StorePlace:
+def place(postgres_dsn: str) -> HeldPlace:
     """A database: a statement of SQLite's that is held up can be ended by nobody."""
     init_store(postgres_dsn)
     return PostgresPlace(postgres_dsn)
@@ -39,7 +39,7 @@ def place(postgres_dsn: str) -> StorePlace:
     indirect=True,
 )
 def test_a_batch_that_does_not_end_in_time_goes_to_another_worker_at_once(
-    place: StorePlace, broker: BrokerPlace, tmp_path: Path
+    place: HeldPlace, broker: BrokerPlace, tmp_path: Path
 ) -> None:
     """Its claim is given back with it: the next worker need not wait for the lease of an hour."""
     settings = {
