@@ -6,6 +6,9 @@ The tree::
     ├── ConfigurationError            a setting, address or argument is wrong; never retried
     │   └── ThreadRetentionError      a declared retention is above its ceiling
     ├── ThreadDeletedError            a late put met a thread that was deleted
+    ├── ThreadEndedError              a start or a put met a thread that an operator ended
+    ├── ParkRefusedError              an ask or a barrier was refused; nothing is parked
+    │   └── ParkDeadlineError         it has no deadline, or one out of bounds
     ├── LiveThreadFilterError         a live-thread filter failed, so the sweep fails
     ├── CheckpointSerializationError  a value cannot be encoded or read back
     └── StoreError                    the store could not do what was asked
@@ -16,6 +19,8 @@ The tree::
 
 "Held", "spared", "restarted" and "busy" are outcomes, not errors.
 """
+
+from datetime import datetime
 
 
 class RetentionError(Exception):
@@ -39,6 +44,37 @@ class ThreadDeletedError(RetentionError):
         super().__init__(
             f"thread {thread_id!r} was deleted: the parent checkpoint {parent_id} of this put is "
             "no longer in the store; start the run again under a new thread or without a parent"
+        )
+
+
+class ParkRefusedError(RetentionError):
+    """An ask or a park barrier was refused before anything was parked."""
+
+
+class ParkDeadlineError(ParkRefusedError):
+    """A park has no deadline, or one out of bounds; the message names it and the latest allowed."""
+
+    def __init__(self, thread_id: str, deadline: datetime | None, latest: datetime) -> None:
+        self.thread_id = thread_id
+        self.deadline = deadline
+        self.latest = latest
+        given = "none" if deadline is None else deadline.isoformat()
+        super().__init__(
+            f"nothing is parked on thread {thread_id!r}: its deadline is {given}, but must lie "
+            f"ahead and by {latest.isoformat()}, within the thread's waiting retention"
+        )
+
+
+class ThreadEndedError(RetentionError):
+    """A start or a put came to a thread that an operator ended; the message says who and why."""
+
+    def __init__(self, thread_id: str, by: str, reason: str) -> None:
+        self.thread_id = thread_id
+        self.by = by
+        self.reason = reason
+        super().__init__(
+            f"thread {thread_id!r} was ended by {by!r}: {reason!r}; nothing more can run on it: "
+            "start under a new thread id"
         )
 
 
