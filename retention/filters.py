@@ -1,10 +1,29 @@
 """Live-thread filters: asked before a delete; a thread one of them claims is spared."""
 
+import threading
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
+from contextvars import copy_context
+from datetime import timedelta
+from functools import partial
 from typing import Protocol
 
+from retention.asks import holds_asks
 from retention.errors import ConfigurationError, LiveThreadFilterError, StoreUnavailableError
-from retention.ports import CheckpointStore, SupportsPendingInterrupts
+from retention.ports import CheckpointStore
+from retention.shipped_filters import AgentsFilter, FlowsEngineFilter, Grace, InteractionsFilter
+
+__all__ = [
+    "AgentsFilter",
+    "FilterFactory",
+    "FilterRegistry",
+    "FlowsEngineFilter",
+    "Grace",
+    "InteractionsFilter",
+    "LiveThreadFilter",
+    "ask",
+    "default_owners",
+]
 
 
 class LiveThreadFilter(Protocol):
@@ -22,36 +41,16 @@ class LiveThreadFilter(Protocol):
 FilterFactory = Callable[[CheckpointStore], LiveThreadFilter]
 
 
-class FlowsEngineFilter:
-    """Claims a thread with a pending interrupt on its newest checkpoint, in any namespace."""
-
-    owner = "flows-engine"
-
-    def __init__(self, store: CheckpointStore) -> None:
-        """Bind the filter to a store.
-
-        Raises:
-            ConfigurationError: The store cannot tell parked threads.
-        """
-        threads = store.threads
-        if not isinstance(threads, SupportsPendingInterrupts):
-            raise ConfigurationError(
-                f"filter {self.owner!r} needs a store that can tell pending interrupts; "
-                f"{store.provider} cannot"
-            )
-        self._threads = threads
-
-    def claims(self, thread_ids: Sequence[str]) -> Iterable[str]:
-        """Threads parked on an interrupt, one of two answered included."""
-        return self._threads.pending_interrupts(thread_ids)
-
-
 class FilterRegistry:
     """Filters by owner; the order of a selection decides who a thread counts for."""
 
-    def __init__(self) -> None:
-        """Start with the filters this project ships."""
-        self._factories: dict[str, FilterFactory] = {FlowsEngineFilter.owner: FlowsEngineFilter}
+    def __init__(self, grace: Grace | None = None) -> None:
+        """Start with the filters this project ships; ``grace`` is that of ``flows-engine``."""
+        self._factories: dict[str, FilterFactory] = {
+            InteractionsFilter.owner: InteractionsFilter,
+            AgentsFilter.owner: AgentsFilter,
+            FlowsEngineFilter.owner: partial(FlowsEngineFilter, grace=grace),
+        }
 
     @property
     def owners(self) -> list[str]:
@@ -89,20 +88,56 @@ class FilterRegistry:
         return list(chosen.values())
 
 
-def ask(filters: Sequence[LiveThreadFilter], thread_ids: Sequence[str]) -> dict[str, str]:
+def default_owners(store: CheckpointStore) -> tuple[str, ...]:
+    """The owners of the shipped filters that can work on a store, in the order they are asked."""
+    if holds_asks(store):
+        return InteractionsFilter.owner, AgentsFilter.owner, FlowsEngineFilter.owner
+    return (FlowsEngineFilter.owner,)
+
+
+def ask(
+    filters: Sequence[LiveThreadFilter],
+    thread_ids: Sequence[str],
+    timeout: timedelta | None = None,
+) -> dict[str, str]:
     """Ask every filter once about all the threads; the first to claim one is its owner.
 
+    Each has ``timeout`` to answer in, where one is given.
+
     Raises:
-        LiveThreadFilterError: A filter raised, or answered anything but thread ids. Nothing
-            may be deleted then.
+        LiveThreadFilterError: A filter raised, did not answer in time, or answered anything but
+            thread ids. Nothing may be deleted then.
     """
     owners: dict[str, str] = {}
     asked = set(thread_ids)
     for live_filter in filters:
-        for thread_id in _answer(live_filter, thread_ids):
+        for thread_id in _in_time(live_filter, thread_ids, timeout):
             if thread_id in asked:
                 owners.setdefault(thread_id, live_filter.owner)
     return owners
+
+
+def _in_time(
+    live_filter: LiveThreadFilter, thread_ids: Sequence[str], timeout: timedelta | None
+) -> list[str]:
+    if timeout is None:
+        return _answer(live_filter, thread_ids)
+    answered: Future[list[str]] = Future()
+
+    def work() -> None:
+        try:
+            answered.set_result(_answer(live_filter, thread_ids))
+        except BaseException as error:  # noqa: BLE001 - handed on to whoever waits for the answer
+            answered.set_exception(error)
+
+    # A thread of its own, which nobody waits for at the end: what hangs cannot be ended.
+    name = f"filter {live_filter.owner}"
+    threading.Thread(target=copy_context().run, args=(work,), name=name, daemon=True).start()
+    try:
+        return answered.result(timeout.total_seconds())
+    except TimeoutError as error:
+        reason = f"it did not answer within {timeout.total_seconds():g} seconds"
+        raise LiveThreadFilterError(live_filter.owner, reason) from error
 
 
 def _answer(live_filter: LiveThreadFilter, thread_ids: Sequence[str]) -> list[str]:

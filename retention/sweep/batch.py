@@ -39,7 +39,7 @@ def sweep_threads(
     open_indexes = claim.batch.open_indexes()
     if open_indexes:
         thread_ids = [claim.batch.candidates[i].thread_id for i in open_indexes]
-        _settle(store, claim, open_indexes, ask(filters, thread_ids))
+        _settle(store, claim, open_indexes, ask(filters, thread_ids, options.filter_timeout))
     _look_again(store, claim, options, now)
     log_outcomes(claim)
 

@@ -32,7 +32,7 @@ class _Tally:
             return
         thread_ids = [candidate.thread_id for candidate in batch]
         try:
-            spared = ask(sweep.filters, thread_ids)
+            spared = ask(sweep.filters, thread_ids, sweep.options.filter_timeout)
         except LiveThreadFilterError as error:
             self.stopped, self.reason = RunOutcome.FAILED, str(error)
             return

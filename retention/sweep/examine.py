@@ -18,6 +18,9 @@ def examine(
 ) -> ThreadOutcome:
     """The outcome of one thread: what a delete transaction records, and a dry run reports."""
     verdict = judge(facts)
+    if verdict is Verdict.GONE and facts.entry is not None and facts.thread_id in spared:
+        # Started, and parked before its first checkpoint: its entry stays for whoever waits.
+        return ThreadOutcome(Outcome.SPARED, spared[facts.thread_id])
     if verdict in _LEFT_ALONE:
         return ThreadOutcome(_LEFT_ALONE[verdict])
     if facts.thread_id in spared:

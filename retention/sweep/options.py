@@ -11,7 +11,8 @@ class SweepOptions:
     ``max_threads`` and ``max_share`` (of all threads, above 0 up to 1) refuse a plan above them;
     ``time_budget`` stops a run that lasts longer; ``orphan_grace`` is how long a write may wait
     for its checkpoint; ``batch_attempts`` how often a batch is tried before it is given up;
-    ``allow_server_database`` sweeps a store that another program runs.
+    ``allow_server_database`` sweeps a store that another program runs; ``filter_timeout`` is how
+    long one live-thread filter may take over one batch.
     """
 
     batch_size: int = 500
@@ -31,3 +32,4 @@ class SweepOptions:
     max_threads: int | None = None
     max_share: float | None = None
     allow_server_database: bool = False
+    filter_timeout: timedelta | None = None

@@ -90,10 +90,12 @@ def test_filters_are_selected_by_owner_in_the_order_given() -> None:
 
 def test_an_unknown_owner_is_refused_with_the_known_ones_named() -> None:
     registry = FilterRegistry()
-    registry.register("agents", lambda store: Answers([]))
+    registry.register("mine", lambda store: Answers([]))
     with (
         open_store("memory://") as store,
-        pytest.raises(ConfigurationError, match="'agent'; known are: agents, flows-engine"),
+        pytest.raises(
+            ConfigurationError, match="'agent'; known are: agents, flows-engine, interactions, mine"
+        ),
     ):
         registry.select(["agent"], store)
 

@@ -16,7 +16,7 @@ FLOWS = "flows-engine"
 def registry() -> FilterRegistry:
     """The filter that is shipped, and one of an application's own."""
     filters = FilterRegistry()
-    filters.register("agents", FlowsEngineFilter)
+    filters.register("auditors", FlowsEngineFilter)
     return filters
 
 
@@ -28,7 +28,7 @@ def refusal(*names: str) -> str:
 
 def test_the_filters_come_in_the_order_of_their_names() -> None:
     with open_store("memory://") as store:
-        chosen = select_filters(registry(), (FLOWS, "agents"), store)
+        chosen = select_filters(registry(), (FLOWS, "auditors"), store)
         assert len(chosen) == 2
         assert select_filters(registry(), (), store) == []
 
@@ -40,18 +40,18 @@ def test_the_filters_come_in_the_order_of_their_names() -> None:
             ("flow-engine",),
             (
                 "no live-thread filter is named 'flow-engine', did you mean flows-engine? "
-                "the known ones are: agents, flows-engine"
+                "the known ones are: agents, auditors, flows-engine, interactions"
             ),
         ),
         (
-            ("agents", "nobody"),
-            "no live-thread filter is named 'nobody'; the known ones are: agents, flows-engine",
+            ("auditors", "nobody"),
+            "no live-thread filter is named 'nobody'; the known ones are: agents, auditors, flows-engine, interactions",
         ),
         (
-            ("agents", FLOWS, "agents"),
+            ("agents", FLOWS, "auditors"),
             (
-                "the live-thread filter 'agents' is named twice; "
-                "the known ones are: agents, flows-engine"
+                "the live-thread filter 'auditors' is named twice; "
+                "the known ones are: agents, auditors, flows-engine, interactions"
             ),
         ),
     ],
