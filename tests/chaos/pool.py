@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from stores import Store
 from tests.acceptance.deployment import Deployment
 from tests.acceptance.nodes import BeatProcess, WorkerProcess
-from tests.chaos.census import Census
+from tests.chaos.census import census_of
 from tests.chaos.run_log import assert_deleted_once
 from tests.seeding import seed_threads
 from tests.waiting import eventually
@@ -29,7 +29,7 @@ class Pool:
 
     def __init__(self, deployment: Deployment) -> None:
         self._deployment = deployment
-        self._census = Census(deployment.provider, deployment.address)
+        self._census = census_of(deployment.provider, deployment.address)
         env, folder = deployment.env, deployment.folder
         self.worker = WorkerProcess("worker", folder, env, ("-c", "1"))
         self.beat = BeatProcess("beat", folder, env)

@@ -14,8 +14,8 @@ from tests.chaos.pool import SETTINGS
 from tests.chaos.rounds import Chaos
 
 #: Pairs of the normal run; the long form has all.
-SHORT = [("postgres", "redis")]
-PAIRS = [(store, broker) for store in ("sqlite", "postgres") for broker in
+SHORT = [("postgres", "redis"), ("redis", "filesystem")]
+PAIRS = [(store, broker) for store in ("sqlite", "postgres", "redis") for broker in
          ("filesystem", "redis", "rabbitmq")]  # fmt: skip
 
 
@@ -34,8 +34,9 @@ def chaos(
     request: pytest.FixtureRequest, pair: tuple[str, str], broker: BrokerPlace, tmp_path: Path
 ) -> Chaos:
     """A pool on a pair of store and broker, and a seed that can be given again."""
+    servers = {"postgres": "postgres_dsn", "redis": "redis_store_url"}
     sqlite = pair[0] == "sqlite"
-    address = str(tmp_path / "store.db") if sqlite else request.getfixturevalue("postgres_dsn")
+    address = str(tmp_path / "store.db") if sqlite else request.getfixturevalue(servers[pair[0]])
     init_store(address)
     deployment = Deployment(tmp_path, pair[0], address, broker.url, {**SETTINGS, **broker.settings})
     seed = int(os.environ.get("CHAOS_SEED") or random.SystemRandom().randrange(10**6))
