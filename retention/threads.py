@@ -49,6 +49,14 @@ class Hold:
         return self.until is None or now < self.until
 
 
+class Ended(NamedTuple):
+    """That an operator ended a thread: when, who and why. Nothing more can run on it."""
+
+    at: datetime
+    by: str
+    reason: str
+
+
 # A sweep makes these by the million: a named tuple is made in a third of a frozen dataclass's time.
 class LedgerEntry(NamedTuple):
     """What the ledger keeps of one thread.
@@ -63,6 +71,7 @@ class LedgerEntry(NamedTuple):
     declared: ThreadRetention | None = None
     owner: str | None = None
     hold: Hold | None = None
+    ended: Ended | None = None
 
 
 class ThreadFacts(NamedTuple):

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, closing, contextmanager
 
 from retention.errors import ConfigurationError
+from retention.threads import Ended
 from stores.inspection import Inspection
 from stores.memory.rows import MemoryRows
 from stores.memory.saver import RetentionMemorySaver
@@ -26,9 +27,15 @@ def open_store(address: str, options: StoreOptions) -> Iterator[Store]:
         with db.transaction() as tx:
             for statement in ddl():
                 tx.change(statement)
-        saver = RetentionMemorySaver(db.lock)
+
+        def ended(thread_id: str) -> Ended | None:
+            entry = store.ledger.entries([thread_id]).get(thread_id)
+            return entry.ended if entry else None
+
+        saver = RetentionMemorySaver(db.lock, ended)
         rows = MemoryRows(saver)
-        yield assemble("memory", db, rows, options, lambda: saver, _WAITING_SKIPPED)
+        store = assemble("memory", db, rows, options, lambda: saver, _WAITING_SKIPPED)
+        yield store
 
 
 @asynccontextmanager

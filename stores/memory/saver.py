@@ -13,17 +13,21 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.memory import InMemorySaver
 
-from retention.errors import ThreadDeletedError
+from retention.errors import ThreadDeletedError, ThreadEndedError
+from retention.threads import Ended
 from stores.configurable import with_text_id
 
 
 class RetentionMemorySaver(InMemorySaver):
     """Writes under the lock that a sweep holds while it deletes. Its async methods are these."""
 
-    def __init__(self, lock: threading.RLock) -> None:
-        """Share a lock with the sweep."""
+    def __init__(
+        self, lock: threading.RLock, ended: Callable[[str], Ended | None] = lambda _: None
+    ) -> None:
+        """Share a lock with the sweep; ``ended`` tells threads that an operator ended."""
         super().__init__()
         self._lock = lock
+        self._ended = ended
 
     def put(
         self,
@@ -36,11 +40,15 @@ class RetentionMemorySaver(InMemorySaver):
 
         Raises:
             ThreadDeletedError: Its parent is gone: the thread was deleted under the run.
+            ThreadEndedError: An operator ended the thread.
         """
         config = with_text_id(config)
         configurable = config["configurable"]
         thread_id, parent = configurable["thread_id"], configurable.get("checkpoint_id")
         with self._lock:
+            ended = self._ended(thread_id)
+            if ended is not None:
+                raise ThreadEndedError(thread_id, ended.by, ended.reason)
             held = self.storage.get(thread_id, {}).get(configurable["checkpoint_ns"], {})
             if parent is not None and parent not in held:
                 raise ThreadDeletedError(thread_id, parent)

@@ -18,7 +18,7 @@ from langgraph.checkpoint.postgres.base import BasePostgresSaver
 from langgraph.checkpoint.serde.types import _DeltaSnapshot
 from psycopg.types.json import Jsonb
 
-from retention.errors import ThreadDeletedError
+from retention.errors import ThreadDeletedError, ThreadEndedError
 from stores.configurable import with_text_id
 from stores.postgres.database import statements
 
@@ -32,10 +32,18 @@ class _Put:
     params: dict[str, Any]
     blobs: Sequence[Sequence[Any]]
 
-    def saved(self, row: object) -> RunnableConfig:
-        """The config of the checkpoint; ``row`` is None where its parent is gone."""
+    def saved(self, row: Mapping[str, Any] | None) -> RunnableConfig:
+        """The config of the checkpoint, by the row of the put.
+
+        Raises:
+            ThreadEndedError: An operator ended the thread.
+            ThreadDeletedError: Its parent is gone.
+        """
         thread_id, parent = self.params["thread_id"], self.params["parent"]
-        if row is None:
+        assert row is not None, "the statement always answers with one row"
+        if row["ended_reason"] is not None:
+            raise ThreadEndedError(thread_id, row["ended_by"], row["ended_reason"])
+        if not row["saved"]:
             raise ThreadDeletedError(thread_id, parent)
         return {
             "configurable": {
@@ -60,6 +68,7 @@ class RetentionPostgresSaver(PostgresSaver):
 
         Raises:
             ThreadDeletedError: Its parent is gone: the thread was deleted under the run.
+            ThreadEndedError: An operator ended the thread.
         """
         put = _prepare(self, config, checkpoint, metadata, new_versions)
         with self._cursor() as cursor, cursor.connection.transaction():
@@ -121,6 +130,7 @@ class AsyncRetentionPostgresSaver(AsyncPostgresSaver):
         put = _prepare(self, config, checkpoint, metadata, new_versions)
         async with self._cursor() as cursor, cursor.connection.transaction():
             await cursor.execute(_SQL["lock"], put.params)
+            ThreadEndedError: An operator ended the thread.
             if put.blobs:
                 await cursor.executemany(self.UPSERT_CHECKPOINT_BLOBS_SQL, put.blobs)
             await cursor.execute(_SQL["put"], put.params)

@@ -13,10 +13,10 @@ from langgraph.checkpoint.base import (
     get_checkpoint_id,
 )
 
-from retention.errors import ThreadDeletedError
+from retention.errors import ThreadDeletedError, ThreadEndedError
 from stores.configurable import with_text_id
 from stores.options import StoreOptions
-from stores.redis.layout import bucket_of, raw
+from stores.redis.layout import bucket_of, raw, text
 from stores.redis.records import Codec, Place, Records
 from stores.redis.requests import Arg, Call, Steps, one
 from stores.redis.scripts import Script, thread_script
@@ -69,11 +69,14 @@ class Checkpoints:
 
         Raises:
             ThreadDeletedError: Its parent is gone.
+            ThreadEndedError: An operator ended the thread.
             CheckpointSerializationError: A value cannot be encoded.
         """
         place = place_of(config, checkpoint["id"])
         args = self.records.put_args(place, config, checkpoint, metadata, new_versions)
         saved = yield from self._write(_PUT, place, args)
+        if isinstance(saved, list):
+            raise ThreadEndedError(place.thread_id, *map(text, saved))
         if not saved:
             raise ThreadDeletedError(place.thread_id, get_checkpoint_id(config) or "")
         return place.config

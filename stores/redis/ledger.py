@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Collection
 from datetime import datetime
 
+from retention.errors import ThreadEndedError
 from retention.policy import RetentionPolicy, ThreadRetention
 from retention.threads import Hold, LedgerEntry
 from stores.options import StoreOptions
@@ -43,6 +44,7 @@ class RedisLedger:
 
         Raises:
             ThreadRetentionError: A declared value is above the platform's.
+            ThreadEndedError: An operator ended one of the threads; others may be started by then.
             StoreUnavailableError: The store cannot be reached.
         """
         declared = retention or self._default
@@ -50,8 +52,11 @@ class RedisLedger:
             self._policy.accept(declared)
         waiting = (declared.waiting_minutes if declared else None) or ""
         finished = (declared.finished_minutes if declared else None) or ""
-        platform = _milliseconds(self._policy)
-        self._each("ledger_start", thread_ids, micros(self._clock()), waiting, finished, platform)
+        args = (micros(self._clock()), waiting, finished, _milliseconds(self._policy))
+        steps = on_threads(thread_script("ledger_start"), _texts(thread_ids), *args)
+        for ids, (position, *_) in self._connection.run(steps):
+            if position < 0:
+                raise self._ended_error(ids[-position - 1])
 
     async def astart(
         self, thread_ids: Collection[str], retention: ThreadRetention | None = None
@@ -141,6 +146,12 @@ class RedisLedger:
         here. At most ``limit`` are dropped, shared out over the buckets.
         """
         return self._connection.run(_drop_expired(limit))
+
+    def _ended_error(self, thread_id: str) -> ThreadEndedError:
+        entry = self.entries([thread_id]).get(thread_id)
+        ended = entry and entry.ended
+        by, reason = (ended.by, ended.reason) if ended else ("?", "?")
+        return ThreadEndedError(thread_id, by, reason)
 
     def _retentions(self) -> tuple[int, int]:
         own = self._policy.for_thread(self._default)

@@ -53,6 +53,7 @@ class _Saver(BaseCheckpointSaver[str]):
 
         Raises:
             ThreadDeletedError: Its parent is gone: the thread was deleted under the run.
+            ThreadEndedError: An operator ended the thread.
             CheckpointSerializationError: A value cannot be encoded.
         """
         return self._run(self._checkpoints.put(config, checkpoint, metadata, new_versions))

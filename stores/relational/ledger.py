@@ -5,9 +5,10 @@ from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
+from retention.errors import ThreadEndedError
 from retention.policy import RetentionPolicy, ThreadRetention
 from retention.ports import Clock
-from retention.threads import Hold, LedgerEntry
+from retention.threads import Ended, Hold, LedgerEntry
 from stores.relational.database import Database, Row, Transaction
 from stores.relational.rows import ThreadRows
 
@@ -49,6 +50,7 @@ class RelationalLedger:
         if declared is not None:
             self._policy.accept(declared)
         params = self._start_params(declared, self._clock())
+            ThreadEndedError: An operator ended one of the threads; others may be started by then.
         for ids in _chunks(thread_ids):
             with self._db.transaction() as tx:
                 self._rows.lock_all(tx, ids)
@@ -58,6 +60,8 @@ class RelationalLedger:
         self, thread_ids: Collection[str], retention: ThreadRetention | None = None
     ) -> None:
         """Async twin of ``start``."""
+                for ended in tx.rows(self._sql["ended"], ids=ids):
+                    raise ThreadEndedError(*ended)
         await asyncio.to_thread(self.start, thread_ids, retention)
 
     def mark_finished(self, thread_ids: Collection[str], owner: str | None = None) -> None:
@@ -222,16 +226,17 @@ class RelationalLedger:
         return {"thread_id": thread_id, "now": now, "due_at": now + finished, "owner": owner}
 
     def _entry(self, row: Row) -> LedgerEntry:
-        thread_id, started, marked, due, waiting, finished, owner, *held = row
+        thread_id, started, marked, due, waiting, finished, owner, *said = row
         instant = self._db.instant
         declared = None
         if waiting is not None or finished is not None:
             declared = ThreadRetention(waiting, finished)
-        reason, until, by, at = held
+        reason, until, by, at, *end = said
         hold = None if reason is None else Hold(reason, instant(until), by, instant(at))
-        return LedgerEntry(
-            thread_id, instant(started), instant(marked), instant(due), declared, owner, hold
-        )
+        ended_at = instant(end[0])
+        ended = None if ended_at is None else Ended(ended_at, *end[1:])
+        dates = (instant(started), instant(marked), instant(due))
+        return LedgerEntry(thread_id, *dates, declared, owner, hold, ended)
 
 
 def _chunks(thread_ids: Collection[str]) -> Iterator[list[str]]:

@@ -1,6 +1,7 @@
 """The official SQLite savers, with a put that tells a deleted thread."""
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -14,11 +15,11 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-from retention.errors import ThreadDeletedError
+from retention.errors import ThreadDeletedError, ThreadEndedError
 from stores.configurable import with_text_id
 from stores.relational.statements import load
 
-_PUT = load("stores.sqlite", "put.sql")["put"]
+_SQL = load("stores.sqlite", "put.sql")
 
 
 class RetentionSqliteSaver(SqliteSaver):
@@ -35,11 +36,15 @@ class RetentionSqliteSaver(SqliteSaver):
 
         Raises:
             ThreadDeletedError: Its parent is gone: the thread was deleted under the run.
+            ThreadEndedError: An operator ended the thread.
         """
         params = _put_params(self.serde, config, checkpoint, metadata)
+        ended = None
         with self.cursor() as cursor:
-            saved = cursor.execute(_PUT, params).rowcount
-        return _saved(params, saved)
+            saved = cursor.execute(_SQL["put"], params).rowcount
+            if not saved:
+                ended = cursor.execute(_SQL["ended"], params).fetchone()
+        return _saved(params, saved, ended)
 
     def delete_thread(self, thread_id: str) -> None:
         """Delete every checkpoint and write of a thread, at the application's own word.
@@ -64,13 +69,19 @@ class AsyncRetentionSqliteSaver(AsyncSqliteSaver):
 
         Raises:
             ThreadDeletedError: Its parent is gone: the thread was deleted under the run.
+            ThreadEndedError: An operator ended the thread.
         """
         await self.setup()
         params = _put_params(self.serde, config, checkpoint, metadata)
-        async with self.lock, self.conn.execute(_PUT, params) as cursor:
+        ended = None
+        async with self.lock, self.conn.cursor() as cursor:
+            await cursor.execute(_SQL["put"], params)
             saved = cursor.rowcount
+            if not saved:
+                await cursor.execute(_SQL["ended"], params)
+                ended = await cursor.fetchone()
             await self.conn.commit()
-        return _saved(params, saved)
+        return _saved(params, saved, ended)
 
     async def adelete_thread(self, thread_id: str) -> None:
         """Async twin of ``RetentionSqliteSaver.delete_thread``."""
@@ -97,7 +108,11 @@ def _put_params(
     }
 
 
-def _saved(params: dict[str, Any], rows: int) -> RunnableConfig:
+def _saved(params: dict[str, Any], rows: int, ended: Iterable[str] | None) -> RunnableConfig:
+    """The config of a checkpoint that was saved; ``ended`` is who ended its thread, and why."""
+    if ended is not None:
+        by, reason = ended
+        raise ThreadEndedError(params["thread_id"], by, reason)
     if rows == 0:
         raise ThreadDeletedError(params["thread_id"], params["parent"])
     return {

@@ -4,15 +4,23 @@
 SELECT pg_advisory_xact_lock_shared(hashtextextended(:thread_id, {seed}));
 
 -- name: put
--- No row comes back where the parent is gone: the thread was deleted under the run.
-INSERT INTO checkpoints (
-    thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, checkpoint, metadata
+-- Nothing is saved where the parent is gone: the thread was deleted under the run; nor where an
+-- operator ended the thread: the row then says who did, and why.
+WITH ended AS MATERIALIZED (
+    SELECT ended_by, ended_reason FROM retention_threads
+    WHERE thread_id = :thread_id AND ended_at IS NOT NULL
+), put AS (
+    INSERT INTO checkpoints (
+        thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, checkpoint, metadata
+    )
+    SELECT :thread_id, :ns, :id, :parent, :checkpoint, :metadata
+    WHERE NOT EXISTS (SELECT 1 FROM ended) AND (:parent::text IS NULL OR EXISTS (
+        SELECT 1 FROM checkpoints
+        WHERE thread_id = :thread_id AND checkpoint_ns = :ns AND checkpoint_id = :parent
+    ))
+    ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id) DO UPDATE SET
+        checkpoint = excluded.checkpoint, metadata = excluded.metadata
+    RETURNING 1
 )
-SELECT :thread_id, :ns, :id, :parent, :checkpoint, :metadata
-WHERE :parent::text IS NULL OR EXISTS (
-    SELECT 1 FROM checkpoints
-    WHERE thread_id = :thread_id AND checkpoint_ns = :ns AND checkpoint_id = :parent
-)
-ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id) DO UPDATE SET
-    checkpoint = excluded.checkpoint, metadata = excluded.metadata
-RETURNING 1;
+SELECT (SELECT count(*) FROM put) AS saved, e.ended_by, e.ended_reason
+FROM (SELECT 1) AS one LEFT JOIN ended AS e ON true;

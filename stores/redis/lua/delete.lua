@@ -20,7 +20,8 @@ end
 -- A thread that is gone may leave a ledger entry, and writes whose checkpoint may yet come.
 local function clear(k, id)
   if redis.call('EXISTS', k[2], k[5]) == 0 then return false end
-  redis.call('HDEL', k[1], 'st', 'mk', 'due', 'ow', 'dw', 'df', 'hr', 'hu', 'hb', 'ha')
+  redis.call('HDEL', k[1], 'st', 'mk', 'due', 'ow', 'dw', 'df', 'hr', 'hu', 'hb', 'ha',
+    'ea', 'eb', 'er')
   redis.call('ZREM', MARKS, id)
   redis.call('ZREM', HOLDS, id)
   resealed(k)

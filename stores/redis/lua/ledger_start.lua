@@ -1,7 +1,12 @@
--- Starts threads; all of them are answered, by position.
+-- Starts threads; all of them are answered, by position. Where an operator ended one of them, its
+-- position alone is, below zero, and none is started.
 -- ARGV: now, declared waiting and finished minutes (empty where not declared), the platform's
 -- waiting retention in milliseconds, then the threads.
 local started, platform = {}, tonumber(ARGV[4])
+for i = 5, #ARGV do
+  local k = keys_of(ARGV[i])
+  if redis.call('HEXISTS', k[1], 'ea') == 1 and is_whole(k) then return { 4 - i } end
+end
 redis.call('UNLINK', BUCKET .. 'nothing')
 for i = 5, #ARGV do
   local id = ARGV[i]

@@ -1,4 +1,5 @@
--- Puts a checkpoint; 0 where its parent is not in the thread, and then nothing is changed.
+-- Puts a checkpoint; 0 where its parent is not in the thread, and who and why where an operator
+-- ended that; then nothing is changed.
 -- ARGV: thread, platform's and own waiting retention in milliseconds, the name of the namespace,
 -- checkpoint id, its name over all namespaces, parent id, caller, instant, run id, its version,
 -- metadata, body, how many new blobs, their entries each with its bytes, then the other entries.
@@ -7,6 +8,7 @@
 local id, prefix, name, parent, at = ARGV[1], ARGV[4], ARGV[5], ARGV[7], ARGV[9]
 local k = keys_of(id)
 local thread = looked_at(k)
+if thread.is_whole and thread.ended then return redis.call('HMGET', k[1], 'eb', 'er') end
 if parent ~= '' and not (thread.is_whole and redis.call('HEXISTS', k[2], prefix .. parent) == 1) then
   return 0
 end

@@ -3,12 +3,12 @@
 
 -- What is known of a thread, and in `counts` what each of its other keys holds.
 local function looked_at(k)
-  local known = redis.call('HMGET', k[1], 'seal', 'n', 'dw', 'hr', 'hu', 'at', 'undated')
+  local known = redis.call('HMGET', k[1], 'seal', 'n', 'dw', 'hr', 'hu', 'at', 'undated', 'ea')
   local counts = { redis.call('HLEN', k[2]), redis.call('ZCARD', k[3]), redis.call('HLEN', k[4]),
     redis.call('HLEN', k[5]) }
   return { is_whole = known[1] == table.concat(counts, ' '), counts = counts, n = known[2],
     declared = known[3], held = known[4], held_until = known[5], at = known[6],
-    undated = known[7] }
+    undated = known[7], ended = known[8] }
 end
 
 -- As begun(), of which it is the second half: what is known of a thread that goes on as a new one.

@@ -10,6 +10,9 @@
 --   st mk due ow   started, marked, due, and who marked it
 --   dw df   declared retentions in minutes, empty where started without
 --   hr hu hb ha    a hold: its reason, end, who and when
+--   asks ao bo oa px   what it waits for: its book, until when an ask is open and a barrier live,
+--           when something was last opened, and ao by the server's time, in milliseconds
+--   ea eb er       that an operator ended it: when, who and why
 -- The bucket's indexes, sorted sets of thread ids: live (all that hold a checkpoint, by their
 -- newest instant), expiry (every thread, by the server's time at which its keys go), marks (by
 -- due time), holds (by end).

@@ -40,8 +40,36 @@ WHERE thread_id {ids} AND started_at IS NULL AND marked_at IS NULL AND due_at IS
 
 -- name: entries
 SELECT thread_id, started_at, marked_at, due_at, declared_waiting_minutes,
-    declared_finished_minutes, owner, hold_reason, hold_until, held_by, held_at
+    declared_finished_minutes, owner, hold_reason, hold_until, held_by, held_at,
+    ended_at, ended_by, ended_reason
 FROM retention_threads WHERE thread_id {ids};
+
+-- name: ended
+SELECT thread_id, ended_by, ended_reason FROM retention_threads
+WHERE thread_id {ids} AND ended_at IS NOT NULL ORDER BY thread_id LIMIT 1;
+
+-- name: end
+INSERT INTO retention_threads (
+    thread_id, marked_at, due_at, ended_at, ended_by, ended_reason
+) VALUES (:thread_id, :at, :due_at, :at, :by, :reason)
+ON CONFLICT (thread_id) DO UPDATE SET
+    marked_at = excluded.marked_at, due_at = excluded.due_at, owner = NULL,
+    ended_at = excluded.ended_at, ended_by = excluded.ended_by,
+    ended_reason = excluded.ended_reason;
+
+-- name: holds_page
+SELECT thread_id FROM retention_threads
+WHERE hold_reason IS NOT NULL AND thread_id > :after ORDER BY thread_id LIMIT :limit;
+
+-- name: first_holds_page
+-- Without a bound, so that the empty id is found as well.
+SELECT thread_id FROM retention_threads
+WHERE hold_reason IS NOT NULL ORDER BY thread_id LIMIT :limit;
+
+-- name: redate
+-- The mark is compared: one made meanwhile has a due time of its own.
+UPDATE retention_threads SET due_at = :due_at
+WHERE thread_id = :thread_id AND marked_at = :marked_at AND due_at <> :due_at;
 
 -- name: remove
 DELETE FROM retention_threads WHERE thread_id {ids};

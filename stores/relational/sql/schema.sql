@@ -14,7 +14,10 @@ CREATE TABLE IF NOT EXISTS retention_threads (
     hold_reason TEXT,
     hold_until {instant},
     held_at {instant},
-    held_by TEXT
+    held_by TEXT,
+    ended_at {instant},
+    ended_by TEXT,
+    ended_reason TEXT
 );
 
 -- name: threads_due
@@ -28,6 +31,10 @@ CREATE INDEX IF NOT EXISTS retention_threads_declared
 -- name: threads_bare
 CREATE INDEX IF NOT EXISTS retention_threads_bare ON retention_threads (started_at)
     WHERE due_at IS NULL AND declared_until IS NULL AND hold_reason IS NULL;
+
+-- name: threads_held
+CREATE INDEX IF NOT EXISTS retention_threads_held
+    ON retention_threads (thread_id) WHERE hold_reason IS NOT NULL;
 
 -- name: runs
 -- slot is 1 while a run is live and NULL once it is closed: UNIQUE lets one live run in.
