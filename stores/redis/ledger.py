@@ -127,7 +127,10 @@ class RedisLedger:
         Raises:
             StoreUnavailableError: The store cannot be reached.
         """
-        return self._each("ledger_release", thread_ids, *self._retentions())
+        # Read first: where the answer of a release is lost, the one sent again finds no hold.
+        entries = self.entries(thread_ids)
+        held = {thread_id for thread_id, entry in entries.items() if entry.hold is not None}
+        return held | self._each("ledger_release", thread_ids, *self._retentions())
 
     async def arelease(self, thread_ids: Collection[str]) -> set[str]:
         """Async twin of ``release``."""

@@ -147,7 +147,7 @@ def test_the_ledger_keeps_what_it_was_told(resent: Parts) -> None:
     assert resent.ledger.hold(["t"], Hold("audit")) == {"t"}
     entry = resent.ledger.entries(["t"])["t"]
     assert (entry.owner, entry.hold) == ("flows", Hold("audit", at=resent.clock.now))
-    resent.ledger.release(["t"])
+    assert resent.ledger.release(["t", "unknown"]) == {"t"}
     assert resent.ledger.entries(["t"])["t"].hold is None
 
 
