@@ -1,7 +1,7 @@
 """The library's in-memory saver, with a put that tells a deleted thread."""
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig

@@ -1,6 +1,6 @@
 """The official PostgreSQL savers, with a put that tells a deleted thread."""
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -126,11 +126,11 @@ class AsyncRetentionPostgresSaver(AsyncPostgresSaver):
 
         Raises:
             ThreadDeletedError: Its parent is gone: the thread was deleted under the run.
+            ThreadEndedError: An operator ended the thread.
         """
         put = _prepare(self, config, checkpoint, metadata, new_versions)
         async with self._cursor() as cursor, cursor.connection.transaction():
             await cursor.execute(_SQL["lock"], put.params)
-            ThreadEndedError: An operator ended the thread.
             if put.blobs:
                 await cursor.executemany(self.UPSERT_CHECKPOINT_BLOBS_SQL, put.blobs)
             await cursor.execute(_SQL["put"], put.params)

@@ -44,24 +44,24 @@ class RelationalLedger:
 
         Raises:
             ThreadRetentionError: A declared value is above the platform's.
+            ThreadEndedError: An operator ended one of the threads; others may be started by then.
             StoreUnavailableError: The store cannot be reached, or a delete held the lock too long.
         """
         declared = retention or self._default
         if declared is not None:
             self._policy.accept(declared)
         params = self._start_params(declared, self._clock())
-            ThreadEndedError: An operator ended one of the threads; others may be started by then.
         for ids in _chunks(thread_ids):
             with self._db.transaction() as tx:
                 self._rows.lock_all(tx, ids)
+                for ended in tx.rows(self._sql["ended"], ids=ids):
+                    raise ThreadEndedError(*ended)
                 tx.change_many(self._sql["start"], [{"thread_id": i, **params} for i in ids])
 
     async def astart(
         self, thread_ids: Collection[str], retention: ThreadRetention | None = None
     ) -> None:
         """Async twin of ``start``."""
-                for ended in tx.rows(self._sql["ended"], ids=ids):
-                    raise ThreadEndedError(*ended)
         await asyncio.to_thread(self.start, thread_ids, retention)
 
     def mark_finished(self, thread_ids: Collection[str], owner: str | None = None) -> None:
