@@ -1,7 +1,8 @@
 """``./run bench redis``: writes, memory, deletes and an idle sweep beside the official saver's."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,7 +12,7 @@ from rich.table import Table
 from bench.measure import Contender, report, take_turns
 from bench.official_redis import used_memory
 from bench.redis_subject import RedisSubject
-from bench.subjects import write_thread
+from bench.subjects import Step, steps, write
 from bench.sweep import compare_deletes, compare_idle
 from stores import open_store
 from tests.servers.redis import RedisServer
@@ -41,29 +42,43 @@ def compare_writes(subject: RedisSubject, threads: int, checkpoints: int, rounds
         savers = {"official saver": subject.saver, "this store": store.saver}
         servers = {"official saver": subject.official, "this store": subject.server}
         for saver in savers.values():
-            _writing(saver, "warm", _WARM_THREADS, checkpoints)()
+            warm = Writer(saver, "warm", _WARM_THREADS, checkpoints)
+            warm.make()
+            warm.write()
         empty = {name: used_memory(server) for name, server in servers.items()}
-        contenders = [
-            Contender(name, lambda: None, _writing(saver, "bench", threads, checkpoints), amount)
-            for name, saver in savers.items()
-        ]
+        writers = {n: Writer(saver, "bench", threads, checkpoints) for n, saver in savers.items()}
+        contenders = [Contender(n, w.make, w.write, amount) for n, w in writers.items()]
         seconds = take_turns(contenders, rounds)
         title = f"{amount:,} checkpoints of 2 KB, each with three writes"
         report(title, contenders, seconds, "this store", unit="checkpoints")
         _report_memory(empty, servers, threads * rounds)
 
 
-def _writing(saver: Any, name: str, threads: int, checkpoints: int) -> Callable[[], None]:
-    """What writes so many threads that were not there before, each time it is called."""
-    begun = 0
+@dataclass(slots=True)
+class Writer:
+    """Writes threads that were not there before; making what it writes is not the saver's work."""
 
-    def write() -> None:
-        nonlocal begun
-        for number in range(begun, begun + threads):
-            write_thread(saver, f"{name}-{number:08}", checkpoints, datetime.now(UTC))
-        begun += threads
+    saver: Any
+    name: str
+    threads: int
+    checkpoints: int
+    made: list[Step] = field(default_factory=list)
+    begun: int = 0
 
-    return write
+    def make(self) -> None:
+        """Make the next threads."""
+        numbers = range(self.begun, self.begun + self.threads)
+        self.begun = numbers.stop
+        at = datetime.now(UTC)
+        self.made = [
+            step
+            for number in numbers
+            for step in steps(self.saver, f"{self.name}-{number:08}", self.checkpoints, at)
+        ]
+
+    def write(self) -> None:
+        """Write them."""
+        write(self.saver, self.made)
 
 
 def _report_memory(

@@ -3,7 +3,7 @@
 import sqlite3
 import tempfile
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -202,9 +202,13 @@ def in_batches(thread_ids: Sequence[str]) -> Iterator[list[str]]:
         yield list(thread_ids[first : first + _BATCH])
 
 
-def write_thread(
+#: A step of an agent: what `put` is given, and then what `put_writes` is.
+Step = tuple[tuple[Any, ...], tuple[Any, ...]]
+
+
+def steps(
     saver: BaseCheckpointSaver[Any], thread_id: str, checkpoints: int, at: datetime
-) -> None:
+) -> Iterator[Step]:
     """A thread of three channels that all change, and three writes, at each step."""
     config: Any = {"configurable": {"thread_id": thread_id, "checkpoint_ns": ""}}
     version: Any = None
@@ -217,5 +221,21 @@ def write_thread(
         checkpoint["channel_values"] = dict.fromkeys(_CHANNELS, _VALUE)
         checkpoint["channel_versions"] = dict(versions)
         metadata: Any = {"source": "loop", "step": step, "parents": {}}
-        config = saver.put(config, checkpoint, metadata, dict(versions))
-        saver.put_writes(config, [(name, ["w" * 60]) for name in _CHANNELS], str(uuid.uuid4()))
+        put = (config, checkpoint, metadata, dict(versions))
+        here = {**config["configurable"], "checkpoint_id": checkpoint["id"]}
+        config = {"configurable": here}
+        yield put, (config, [(name, ["w" * 60]) for name in _CHANNELS], str(uuid.uuid4()))
+
+
+def write(saver: BaseCheckpointSaver[Any], made: Iterable[Step]) -> None:
+    """Have a saver keep steps, in the order in which LangGraph asks it to."""
+    for put, put_writes in made:
+        saver.put(*put)
+        saver.put_writes(*put_writes)
+
+
+def write_thread(
+    saver: BaseCheckpointSaver[Any], thread_id: str, checkpoints: int, at: datetime
+) -> None:
+    """Make a thread and write it."""
+    write(saver, steps(saver, thread_id, checkpoints, at))
