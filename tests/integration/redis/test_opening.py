@@ -3,18 +3,21 @@
 import contextlib
 import logging
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 import redis
 
 from retention.errors import ConfigurationError, StoreUnavailableError
+from retention.threads import Hold
 from stores import Access, StoreOptions, adopt_store, aopen_store, init_store, open_store
 from stores.opening import store_ddl
 from stores.redis.server_checks import _check
 from tests.commands import retention_command
 from tests.conftest import service
+from tests.integration.sweeping import sweep
 from tests.seeding import config_of, seed_threads
 from tests.servers import RedisServer, SentinelRedis, TlsRedis
 from tests.servers.redis import free_port
@@ -287,6 +290,26 @@ def test_a_sentinel_may_ask_for_another_password_than_its_master(
         finally:
             sentinel.execute_command("ACL SETUSER", "default", "nopass")
             master.acl_deluser("app")
+
+
+def test_the_documented_rights_are_enough(server: RedisServer) -> None:
+    page = Path(__file__).parents[3] / "docs" / "how-to" / "redis.md"
+    (line,) = [line for line in page.read_text().splitlines() if line.startswith("ACL SETUSER")]
+    with administrator(server) as admin:
+        admin.execute_command(*line.split())
+    with open_store(server.url().replace("://", "://retention:password@")) as store:
+        names = seed_threads(store.saver, "t", 20, NOW - timedelta(days=9))
+        store.ledger.start(names)
+        store.ledger.hold(names[:1], Hold("audit"))
+        assert len(list(store.saver.list(None))) == 20
+        with open_store(
+            server.url().replace("://", "://retention:password@"),
+            settings=StoreOptions(clock=lambda: NOW - timedelta(days=8)),
+        ) as then:
+            then.ledger.mark_finished(names)
+        assert sweep(store).to_json()["swept_count"] == 19
+        store.ledger.release(names)
+        store.saver.delete_thread(names[0])
 
 
 def test_init_records_the_format_and_is_done_twice(redis_store_url: str) -> None:
