@@ -31,6 +31,8 @@ _WRONG_ADDRESS = (
     "CERTIFICATE_VERIFY_FAILED",
     "DB index is out of range",
 )
+#: What redis-py says where every node that it asked sent it to another one or to later.
+_NO_NODE = "TTL exhausted."
 #: Where redis-py begins to print its own objects behind what happened.
 _OBJECTS = " : <redis."
 
@@ -56,6 +58,8 @@ def translated() -> Iterator[None]:
 def translate(error: Exception) -> Exception:
     """This project's error for one of redis-py's."""
     said = " ".join(str(error).split()).partition(_OBJECTS)[0]
+    if said == _NO_NODE:
+        said = "no node of the cluster takes the call: its slot is on the way to another one"
     line = f"Redis: {said or type(error).__name__}"
     if isinstance(error, _REFUSALS) or any(wrong in said for wrong in _WRONG_ADDRESS):
         return ConfigurationError(line)
