@@ -7,6 +7,7 @@ follows the tag is the id as it is: no id can be taken for another, or for a pat
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from zlib import crc32
 
 #: How many buckets there are; part of the format, since an id is looked for in its bucket alone.
@@ -45,6 +46,8 @@ def bucket(number: int) -> bytes:
     return _STARTS[number]
 
 
+# A batch asks for each of its threads in every step.
+@lru_cache(maxsize=4096)
 def bucket_of(thread_id: str) -> bytes:
     """How the names of a thread's keys begin."""
     return _STARTS[crc32(raw(thread_id)) % BUCKETS]

@@ -13,8 +13,9 @@ from stores.redis.scripts import script
 from stores.runlog.records import counts_of
 from stores.runlog.totals import counters, latest
 
-#: Batches read at once where all of a run are: a page of them stays within a few megabytes.
-_BATCHES_A_PAGE = 20
+#: Batches read at once where all of a run are: a page of them stays within a megabyte, and a result
+#: has room for no more threads than a few of them hold.
+_BATCHES_A_PAGE = 5
 #: The same where only their counts are read.
 _COUNTS_A_PAGE = 500
 
@@ -51,13 +52,14 @@ class RedisRunReader:
 
     def batch(self, run_id: str, number: int) -> Batch | None:
         """One batch."""
-        return next(iter(self._page(run_id, number, 1)), None)
+        rows = self._rows(run_id, number, 1)
+        return batch_from(run_id, rows[0]) if rows else None
 
     def batches(self, run_id: str) -> Iterator[Batch]:
         """All batches of a run, read page by page."""
         first = 0
-        while page := self._page(run_id, first, _BATCHES_A_PAGE):
-            yield from page
+        while page := self._rows(run_id, first, _BATCHES_A_PAGE):
+            yield from (batch_from(run_id, rows) for rows in page)
             first += _BATCHES_A_PAGE
 
     def open_batches(self, run_id: str, now: datetime, *, unclaimed: bool) -> list[int]:
@@ -96,9 +98,9 @@ class RedisRunReader:
             first += _COUNTS_A_PAGE
         return counts, examined
 
-    def _page(self, run_id: str, first: int, limit: int) -> list[Batch]:
+    def _rows(self, run_id: str, first: int, limit: int) -> list[Any]:
         pages = self._ask("log_batches", raw(run_id), first, limit)
-        return [batch_from(run_id, rows) for rows in pages if rows is not None]
+        return [rows for rows in pages if rows is not None]
 
     def _ask(self, name: str, *args: Arg, prelude: str | None = None) -> Any:
         """Run a script of the run log; its answer."""
