@@ -6,6 +6,7 @@ from typing import Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
+from retention.asks.port import Asks, no_asks
 from retention.ports import Ledger, RunLog, ThreadDeleter, ThreadIndex
 
 
@@ -27,6 +28,7 @@ class Store:
         make_saver: Callable[[], BaseCheckpointSaver[Any]],
         waiting_skipped: str | None = None,
         managed: str | None = None,
+        asks: Asks | None = None,
     ) -> None:
         """Hold the parts of one store."""
         self.provider = provider
@@ -37,8 +39,25 @@ class Store:
         self.waiting_skipped = waiting_skipped
         self.managed = managed
         self._make_saver = make_saver
+        self._asks = asks
 
     @cached_property
     def saver(self) -> BaseCheckpointSaver[Any]:
         """The LangGraph saver."""
         return self._make_saver()
+
+    @property
+    def holds_asks(self) -> bool:
+        """Whether the store can hold asks and park barriers."""
+        return self._asks is not None
+
+    @property
+    def asks(self) -> Asks:
+        """Asks and park barriers: what parked runs wait for.
+
+        Raises:
+            ConfigurationError: This store can hold none.
+        """
+        if self._asks is None:
+            raise no_asks(self.provider)
+        return self._asks

@@ -24,6 +24,7 @@ WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = :'role') \gexe
 GRANT USAGE ON SCHEMA :"schema" TO :"role";
 SET LOCAL search_path = :"schema";
 REVOKE ALL ON checkpoints, checkpoint_blobs, checkpoint_writes FROM :"role";
+REVOKE ALL ON retention_asks, retention_barriers FROM :"role";
 REVOKE ALL ON retention_threads, retention_runs, retention_batches, retention_totals, retention_format FROM :"role";
 
 -- Checkpoints are deleted and never written. Of blobs and writes the worker reads which there are, never what they hold;
@@ -36,6 +37,8 @@ GRANT DELETE, SELECT (thread_id, checkpoint_ns, checkpoint_id, task_id, idx, cha
 -- What owners and operators say of threads is theirs to write; a deleted thread's goes with it.
 -- The mark of a thread that did not go whole is put back, and nothing else of it.
 GRANT SELECT, DELETE, INSERT (thread_id, marked_at, due_at) ON retention_threads TO :"role";
+-- What parked runs wait for goes with their thread, and long after its deadline.
+GRANT SELECT, DELETE ON retention_asks, retention_barriers TO :"role";
 -- The run log, which old runs leave, and the totals, which nothing leaves.
 GRANT SELECT, INSERT, UPDATE, DELETE ON retention_runs, retention_batches TO :"role";
 GRANT SELECT, INSERT, UPDATE ON retention_totals TO :"role";

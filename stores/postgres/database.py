@@ -13,7 +13,7 @@ import psycopg
 from stores.options import Access, StoreOptions
 from stores.postgres.errors import translated
 from stores.postgres.locks import THREAD_SEED
-from stores.postgres.schema import requested_schema
+from stores.postgres.schema import POSTGRES_TABLES, own_ddl, requested_schema
 from stores.relational.database import Row
 from stores.relational.schema import OWN_TABLES
 from stores.relational.statements import load
@@ -78,7 +78,7 @@ class PostgresDatabase:
 
     def has_own_tables(self) -> bool:
         """Whether the ledger and the run log exist; once they do, they stay."""
-        self._own_tables = self._own_tables or self.has_tables(OWN_TABLES)
+        self._own_tables = self._own_tables or self.has_tables(POSTGRES_TABLES)
         return self._own_tables
 
     def has_tables(self, names: Sequence[str]) -> bool:

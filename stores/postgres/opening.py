@@ -5,8 +5,10 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import ExitStack, asynccontextmanager, closing, contextmanager
 from dataclasses import replace
+from typing import Any
 
 import psycopg
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.postgres.base import MIGRATIONS
 from psycopg import errors
@@ -20,6 +22,7 @@ from stores.opened import Store
 from stores.options import Access, StoreOptions
 from stores.postgres.database import PostgresDatabase, PostgresTransaction, missing_tables
 from stores.postgres.locks import SETUP_KEY
+from stores.postgres.parks import PostgresParks
 from stores.postgres.rows import PostgresRows
 from stores.postgres.saver import AsyncRetentionPostgresSaver, RetentionPostgresSaver
 from stores.postgres.schema import own_ddl, requested_schema, saver_ddl
@@ -31,6 +34,11 @@ from stores.waiting import tries
 _SAVER_TABLES = ("checkpoints", "checkpoint_blobs", "checkpoint_writes")
 #: Where LangGraph's own server keeps what belongs to the checkpoints.
 _SERVER_TABLES = ("assistant", "run", "thread")
+#: What the tables hold that only this database has.
+_HELD = {
+    "retention_asks": "what parked runs wait for",
+    "retention_barriers": "which of it they wait for together",
+}
 #: How long to wait for another process that makes the tables, and how often to ask.
 _SETUP_SECONDS = 60
 _SETUP_PAUSE_SECONDS = 0.02
@@ -60,8 +68,7 @@ def open_store(address: str, options: StoreOptions) -> Iterator[Store]:
             pool = stack.enter_context(_saver_pool(address))
             return RetentionPostgresSaver(pool, serde=serde)
 
-        rows = PostgresRows(db)
-        yield assemble("postgres", db, rows, options, make_saver, managed=managed_by(db))
+        yield _assembled(db, options, make_saver, managed_by(db))
 
 
 @asynccontextmanager
@@ -81,10 +88,19 @@ async def aopen_store(address: str, options: StoreOptions) -> AsyncIterator[Stor
         managed = await asyncio.to_thread(managed_by, db)
         async with pool:
             saver = AsyncRetentionPostgresSaver(pool, serde=serde)
-            rows = PostgresRows(db)
-            yield assemble("postgres", db, rows, options, lambda: saver, managed=managed)
+            yield _assembled(db, options, lambda: saver, managed)
     finally:
         await asyncio.to_thread(opened.__exit__, None, None, None)
+
+
+def _assembled(
+    db: PostgresDatabase,
+    options: StoreOptions,
+    make_saver: Callable[[], BaseCheckpointSaver[Any]],
+    managed: str | None,
+) -> Store:
+    rows, parks = PostgresRows(db), PostgresParks(db)
+    return assemble("postgres", db, rows, options, make_saver, managed=managed, parks=parks)
 
 
 def init(address: str, options: StoreOptions) -> None:
@@ -122,7 +138,7 @@ def adopt(address: str, options: StoreOptions, compresses: bool | None) -> Inspe
     with _raw(address, options) as db:
         _check_saver_tables(db, options)
         rows = PostgresRows(db)
-        formats = Formats(db, rows, "PostgreSQL")
+        formats = Formats(db, rows, "PostgreSQL", _HELD)
         found = adopted(db, rows, formats, lambda: _make_own_tables(db), options, compresses)
         return replace(found, managed=managed_by(db))
 
@@ -143,7 +159,7 @@ def _opened(
 ) -> Iterator[tuple[PostgresDatabase, CompressingSerializer]]:
     with _raw(address, options) as db:
         _check_saver_tables(db, options)
-        formats = Formats(db, PostgresRows(db), "PostgreSQL", mends=mends)
+        formats = Formats(db, PostgresRows(db), "PostgreSQL", _HELD, mends=mends)
         compresses = checked_format(formats, lambda: _complete(db, address, options), options)
         yield db, CompressingSerializer(options.compress_above if compresses else None)
 

@@ -106,10 +106,14 @@ class RetentionPostgresSaver(PostgresSaver):
     def delete_thread(self, thread_id: str) -> None:
         """Delete every checkpoint, write and blob of a thread, at the application's own word.
 
-        No hold keeps it: a hold exempts from sweeps and from an operator's erase. The ledger's
-        entry stays, hold included, until a sweep finds nothing left or the hold is released.
+        Its asks and barriers go too. No hold keeps it: a hold exempts from sweeps and from an
+        operator's erase. The ledger's entry stays, hold included, until a sweep finds nothing left
+        or the hold is released.
         """
-        super().delete_thread(thread_id)
+        params = {"thread_id": str(thread_id)}
+        with self._cursor() as cursor, cursor.connection.transaction():
+            cursor.execute(_SQL["lock_alone"], params)
+            cursor.execute(_SQL["delete"], params)
 
 
 class AsyncRetentionPostgresSaver(AsyncPostgresSaver):
@@ -165,7 +169,10 @@ class AsyncRetentionPostgresSaver(AsyncPostgresSaver):
 
     async def adelete_thread(self, thread_id: str) -> None:
         """Async twin of ``RetentionPostgresSaver.delete_thread``."""
-        await super().adelete_thread(thread_id)
+        params = {"thread_id": str(thread_id)}
+        async with self._cursor() as cursor, cursor.connection.transaction():
+            await cursor.execute(_SQL["lock_alone"], params)
+            await cursor.execute(_SQL["delete"], params)
 
 
 def _prepare(

@@ -8,7 +8,11 @@ from langgraph.checkpoint.postgres.base import MIGRATIONS
 from psycopg.conninfo import conninfo_to_dict
 
 from retention.errors import ConfigurationError
-from stores.relational.schema import statements
+from stores.relational.schema import OWN_TABLES, statements
+from stores.relational.statements import load
+
+#: The tables of this project here: those that every SQL store has, and those of asks and barriers.
+POSTGRES_TABLES = (*OWN_TABLES, "retention_asks", "retention_barriers")
 
 _SEARCH_PATH = re.compile(r"(?:-c\s*|--)search_path=((?:\\.|\S)+)")
 # An owner may run the printed statements on a database that a stock saver has set up.
@@ -36,7 +40,8 @@ def saver_ddl() -> list[str]:
 
 def own_ddl() -> list[str]:
     """The statements that make this project's own tables."""
-    return statements("TIMESTAMPTZ")
+    parks = load("stores.postgres", "park_tables.sql")
+    return [*statements("TIMESTAMPTZ"), *parks.values()]
 
 
 def requested_schema(dsn: str) -> str | None:

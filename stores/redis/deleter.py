@@ -10,7 +10,7 @@ from datetime import datetime
 from retention.errors import ClaimLostError, StoreError, StoreUnavailableError
 from retention.late_writes import DeadRows
 from retention.ports import Claim
-from retention.runs import Outcome, ThreadOutcome
+from retention.runs import Candidate, Outcome, ThreadOutcome
 from retention.sweep.examine import examine_all
 from retention.threads import Judge
 from stores.options import StoreOptions
@@ -18,7 +18,7 @@ from stores.redis import outcomes as kept
 from stores.redis.buckets import THREADS_A_CALL, chosen_of, in_rounds, on_threads
 from stores.redis.connection import Connection
 from stores.redis.dead import remove_dead
-from stores.redis.layout import bucket_of, raw
+from stores.redis.layout import bucket_of, micros, raw
 from stores.redis.requests import Arg, Call, Steps
 from stores.redis.runs import RedisClaim, RedisRunLog
 from stores.redis.scripts import thread_script
@@ -103,6 +103,7 @@ class RedisDeleter:
         known = self._threads.known([candidate.thread_id for candidate in candidates])
         facts = {thread_id: found for thread_id, (found, _) in known.items()}
         examined = examine_all(candidates, facts, judge, spared)
+        parked = self._parked_since(claim, candidates, examined)
         outcomes: dict[int, ThreadOutcome] = {}
         doomed: dict[bytes, list[_Doomed]] = {}
         for position, outcome in examined.items():
@@ -110,11 +111,27 @@ class RedisDeleter:
             written = kept.written(outcome)
             if written is None:
                 outcomes[index] = outcome
+            elif thread_id in parked:
+                outcomes[index] = ThreadOutcome(Outcome.RESTARTED)
             else:
                 thread = (index, thread_id, known[thread_id][1], outcome, written)
                 doomed.setdefault(bucket_of(thread_id), []).append(thread)
         outcomes.update(self._connection.run(_delete(claim, doomed)))
         return outcomes
+
+    def _parked_since(
+        self, claim: Claim, candidates: Sequence[Candidate], examined: Mapping[int, ThreadOutcome]
+    ) -> set[str]:
+        """Of the threads to be deleted, those parked since the run began: no filter may know it.
+
+        Asked after their revisions were read: whoever parks one later changes that.
+        """
+        going = [
+            candidates[i].thread_id for i, o in examined.items() if kept.written(o) is not None
+        ]
+        since = micros(claim.run.started_at)
+        steps = on_threads(thread_script("asks_open"), going, "oa", since)
+        return chosen_of(self._connection.run(steps))
 
 
 def _delete(

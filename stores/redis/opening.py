@@ -13,6 +13,7 @@ from stores.formats import checked_format
 from stores.inspection import Inspection
 from stores.opened import Store
 from stores.options import StoreOptions
+from stores.redis.asks import RedisAsks
 from stores.redis.client import aconnected, connected
 from stores.redis.connection import Connection
 from stores.redis.deleter import RedisDeleter
@@ -102,7 +103,8 @@ def _assembled(
     options: StoreOptions,
     make_saver: Callable[[], BaseCheckpointSaver[Any]],
 ) -> Store:
-    threads, runs = RedisThreads(connection), RedisRunLog(connection)
+    threads, runs = RedisThreads(connection, options.metadata_keys), RedisRunLog(connection)
     ledger = RedisLedger(connection, options)
     deleter = RedisDeleter(connection, threads, runs, options)
-    return Store("redis", ledger, threads, deleter, runs, make_saver, _WAITING_SKIPPED)
+    asks = RedisAsks(connection, options)
+    return Store("redis", ledger, threads, deleter, runs, make_saver, _WAITING_SKIPPED, asks=asks)

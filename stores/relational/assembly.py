@@ -8,10 +8,12 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from stores.inspection import Inspection
 from stores.opened import Store
 from stores.options import StoreOptions
+from stores.relational.asks import RelationalAsks
 from stores.relational.database import Database
 from stores.relational.deleter import RelationalDeleter
 from stores.relational.formats import Formats
 from stores.relational.ledger import RelationalLedger
+from stores.relational.park_rows import ParkRows
 from stores.relational.rows import StoredRows, ThreadRows
 from stores.relational.runs import RelationalRunLog
 from stores.relational.threads import RelationalThreads
@@ -25,17 +27,24 @@ def assemble(
     make_saver: Callable[[], BaseCheckpointSaver[Any]],
     waiting_skipped: str | None = None,
     managed: str | None = None,
+    parks: ParkRows | None = None,
 ) -> Store:
     """Make the ports of a store from its database and its rows.
+
+    ``parks`` are the rows of asks and barriers, where the database has tables for them.
 
     Raises:
         ThreadRetentionError: The retention in ``options`` is above the platform's.
     """
-    ledger = RelationalLedger(db, rows, options.policy, options.clock, options.retention)
-    threads = RelationalThreads(db, rows, ledger)
+    policy, clock = options.policy, options.clock
+    ledger = RelationalLedger(db, rows, policy, clock, options.retention, parks)
+    threads = RelationalThreads(db, rows, ledger, options.metadata_keys)
     runs = RelationalRunLog(db)
-    deleter = RelationalDeleter(db, rows, ledger, threads, runs, options.clock)
-    return Store(provider, ledger, threads, deleter, runs, make_saver, waiting_skipped, managed)
+    deleter = RelationalDeleter(db, rows, ledger, threads, runs, clock, parks)
+    asks = None if parks is None else RelationalAsks(db, rows, ledger, parks, policy, clock)
+    return Store(
+        provider, ledger, threads, deleter, runs, make_saver, waiting_skipped, managed, asks
+    )
 
 
 def adopted(

@@ -1,15 +1,17 @@
 """Deleting threads in SQL: lock, look again, delete and record, all in one transaction."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 
+from retention.abilities import Erased
 from retention.late_writes import DeadRows, dead_rows
 from retention.ports import Claim, Clock
 from retention.runs import Candidate, Outcome, ThreadOutcome
 from retention.sweep.examine import examine_all
-from retention.threads import Judge
+from retention.threads import Judge, ThreadFacts
 from stores.relational.database import Database, Transaction
 from stores.relational.ledger import RelationalLedger
+from stores.relational.park_rows import ParkRows
 from stores.relational.rows import ThreadRows
 from stores.relational.runs import RelationalRunLog
 from stores.relational.threads import RelationalThreads
@@ -26,14 +28,17 @@ class RelationalDeleter:
         threads: RelationalThreads,
         runs: RelationalRunLog,
         clock: Clock,
+        parks: ParkRows | None = None,
     ) -> None:
-        """Work through the store's other parts."""
+        """Work through the store's other parts; ``parks`` go with their thread."""
         self._db = db
         self._rows = rows
         self._ledger = ledger
         self._threads = threads
         self._runs = runs
         self._clock = clock
+        self._sql = db.sql("stores.relational", "erase.sql")
+        self._parks = parks
 
     def settle(
         self, claim: Claim, indexes: Sequence[int], judge: Judge, spared: Mapping[str, str]
@@ -54,6 +59,7 @@ class RelationalDeleter:
             in_hand = self._rows.lock(tx, sorted({c.thread_id for c in candidates}))
             facts = self._threads.facts_in(tx, in_hand)
             examined = examine_all(candidates, facts, judge, spared)
+            self._leave_parked(tx, candidates, examined, claim.run.started_at)
             deleted = self._delete_in(tx, candidates, examined)
             outcomes = {
                 indexes[i]: thread
@@ -66,8 +72,31 @@ class RelationalDeleter:
             ]
             cleared = [t for t in (*deleted, *gone) if facts[t].entry is not None]
             self._ledger.remove_in(tx, cleared)
+            if self._parks is not None:
+                self._parks.remove(tx, [*deleted, *gone])
             self._runs.record_in(tx, claim, outcomes)
         claim.batch.outcomes.update(outcomes)
+
+    def holdings(self, thread_id: str) -> dict[str, int]:
+        """How many rows each table holds of a thread; the run log apart."""
+        with self._db.reading() as tx:
+            held = self._rows.holdings(tx, thread_id)
+            return {**held, **{t: self._in_own(tx, "count", t, thread_id) for t in self._own()}}
+
+    def erase(self, thread_id: str, may_go: Callable[[ThreadFacts], bool]) -> Erased:
+        """Delete all of a thread under its lock, its ledger entry too, if its facts allow that.
+
+        Raises:
+            StoreUnavailableError: The store cannot be reached, or the lock was held for too long.
+        """
+        with self._db.transaction() as tx:
+            self._rows.lock_all(tx, [thread_id])
+            facts = self._threads.facts_in(tx, [thread_id])[thread_id]
+            if not may_go(facts):
+                return Erased(facts)
+            held = self._rows.erase(tx, thread_id)
+            own = {t: self._in_own(tx, "erase", t, thread_id) for t in self._own()}
+            return Erased(facts, {**held, **own})
 
     def remnants(self, heads: Mapping[str, str], *, whole: bool) -> set[str]:
         """Of these deleted threads, those whose id holds rows (again)."""
@@ -86,6 +115,34 @@ class RelationalDeleter:
             if dead:
                 self._rows.delete_dead(tx, thread_id, dead)
             return dead
+
+    def _leave_parked(
+        self,
+        tx: Transaction,
+        candidates: Sequence[Candidate],
+        examined: dict[int, ThreadOutcome],
+        since: datetime,
+    ) -> None:
+        """Leave those alone that were parked since the run began: no filter may know of it."""
+        if self._parks is None:
+            return
+        going = {
+            candidates[i].thread_id: i
+            for i, o in examined.items()
+            if o.outcome in (Outcome.DELETED, Outcome.GONE)
+        }
+        for thread_id in self._parks.opened_since(tx, list(going), since):
+            examined[going[thread_id]] = ThreadOutcome(Outcome.RESTARTED)
+
+    def _own(self) -> Sequence[str]:
+        return self._db.thread_tables()
+
+    def _in_own(self, tx: Transaction, name: str, table: str, thread_id: str) -> int:
+        """Count, or delete, the rows of a thread in a table of this project's own."""
+        statement = self._sql[name].replace("{table}", table)
+        if name == "erase":
+            return tx.change(statement, thread_id=thread_id)
+        return int(tx.rows(statement, thread_id=thread_id)[0][0])
 
     def _delete_in(
         self,

@@ -22,12 +22,22 @@ class Formats(FormatRecord):
 
     remedy = "`retention store adopt` looks at them and takes the store over"
 
-    def __init__(self, db: Database, rows: StoredRows, where: str, *, mends: bool = False) -> None:
+    def __init__(
+        self,
+        db: Database,
+        rows: StoredRows,
+        where: str,
+        held: Mapping[str, str] | None = None,
+        *,
+        mends: bool = False,
+    ) -> None:
         """Keep the record in this database; ``where`` names the store in errors.
 
-        With ``mends`` the store may lack tables of this project's that somebody dropped.
+        ``held`` says what further tables of this database hold. With ``mends`` the store may lack
+        tables of this project's that somebody dropped.
         """
         super().__init__(where)
+        self._held = {**_HELD, **(held or {})}
         self._mends = mends
         self._db = db
         self._rows = rows
@@ -54,12 +64,12 @@ class Formats(FormatRecord):
         Raises:
             ConfigurationError: One is gone; the line names it and what to do.
         """
-        gone = self._db.missing_tables(tuple(_HELD))
-        if gone and len(gone) < len(_HELD) and not self._mends:
+        gone = self._db.missing_tables(tuple(self._held))
+        if gone and len(gone) < len(self._held) and not self._mends:
             raise ConfigurationError(
                 f"{self._where}: the table {gone[0]} is gone while others of this project are "
-                f"there: it held {_HELD[gone[0]]}; restore it, or let `retention store init` make "
-                "it anew, empty"
+                f"there: it held {self._held[gone[0]]}; restore it, or let `retention store init` "
+                "make it anew, empty"
             )
 
     def adopt(self, now: datetime, *, compresses: bool) -> None:

@@ -5,11 +5,14 @@ from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
+from retention.abilities import HoldsPage, Redated, Refusal, ThreadState
 from retention.errors import ThreadEndedError
 from retention.policy import RetentionPolicy, ThreadRetention
 from retention.ports import Clock
-from retention.threads import Ended, Hold, LedgerEntry
+from retention.threads import Ended, Hold, LedgerEntry, ThreadFacts
+from stores.cursors import cursor_of, read_cursor
 from stores.relational.database import Database, Row, Transaction
+from stores.relational.park_rows import ParkRows
 from stores.relational.rows import ThreadRows
 
 _LOCKS_A_TRANSACTION = 500
@@ -25,8 +28,12 @@ class RelationalLedger:
         policy: RetentionPolicy,
         clock: Clock,
         default: ThreadRetention | None,
+        parks: ParkRows | None = None,
     ) -> None:
-        """Keep ``default``, the retention declared where ``start`` is given none."""
+        """Keep ``default``, the retention declared where ``start`` is given none.
+
+        ``parks`` are what goes with an entry that is dropped for want of a thread.
+        """
         if default is not None:
             policy.accept(default)
         self._db = db
@@ -34,6 +41,7 @@ class RelationalLedger:
         self._policy = policy
         self._clock = clock
         self._default = default
+        self._parks = parks
         self._sql = db.sql("stores.relational", "ledger.sql")
 
     def start(self, thread_ids: Collection[str], retention: ThreadRetention | None = None) -> None:
@@ -159,6 +167,54 @@ class RelationalLedger:
         """Async twin of ``release``."""
         return await asyncio.to_thread(self.release, thread_ids)
 
+    def holds_page(self, after: str | None, limit: int) -> HoldsPage:
+        """Threads with a hold, lapsed ones too, in the order of their ids.
+
+        Raises:
+            ConfigurationError: The cursor is none of such a listing.
+        """
+        name = "first_holds_page" if after is None else "holds_page"
+        params = {"after": None if after is None else read_cursor(after, "holds"), "limit": limit}
+        with self._db.reading() as tx:
+            if not self._db.has_own_tables():
+                return HoldsPage([], None)
+            ids = [row[0] for row in tx.rows(self._sql[name], **params)]
+            entries = self.entries_in(tx, ids)
+        cursor = cursor_of(ids[-1]) if len(ids) == limit else None
+        return HoldsPage([entries[thread_id] for thread_id in ids], cursor)
+
+    def end(self, thread_id: str, ended: Ended, refusal: Refusal) -> str | None:
+        """Mark a thread finished for good, unless its state, read under its lock, forbids that.
+
+        Returns:
+            Why it was not ended; None where it was.
+
+        Raises:
+            ConfigurationError: The role lacks the right to.
+            StoreUnavailableError: The store cannot be reached.
+        """
+        with self._db.transaction() as tx:
+            state = self._state_in(tx, thread_id)
+            why = refusal(state)
+            if why is None:
+                mark = self._mark(thread_id, state.facts.entry, ended.at, None)
+                word = {"by": ended.by, "reason": ended.reason, "at": ended.at}
+                tx.change(self._sql["end"], thread_id=thread_id, due_at=mark["due_at"], **word)
+            return why
+
+    def redate(self, marks: Sequence[Redated]) -> int:
+        """Give these marks their due times, in one transaction; says how many were moved.
+
+        A thread that was marked anew since is left alone.
+
+        Raises:
+            ConfigurationError: The role lacks the right to.
+            StoreUnavailableError: The store cannot be reached, or a delete held the lock too long.
+        """
+        with self._db.transaction() as tx:
+            self._rows.lock_all(tx, sorted(mark.thread_id for mark in marks))
+            return sum(tx.change(self._sql["redate"], **mark._asdict()) for mark in marks)
+
     def entries(self, thread_ids: Collection[str]) -> dict[str, LedgerEntry]:
         """What the ledger keeps of these threads; unknown ones are left out."""
         found: dict[str, LedgerEntry] = {}
@@ -171,12 +227,18 @@ class RelationalLedger:
         """Drop entries of threads started before an instant that hold nothing; returns how many.
 
         Looks at the oldest ``limit`` entries: threads that are in use since long come first, and
-        are few.
+        are few. One with an open ask stays. Asks and barriers that are long past go too.
         """
         with self._db.transaction() as tx:
             ids = [row[0] for row in tx.rows(self._sql["bare"], before=before, limit=limit)]
-            bare = sorted(set(ids) - self._rows.holding(tx, ids))
-            return tx.change(self._sql["drop_bare"], ids=bare, before=before) if bare else 0
+            bare = set(ids) - self._rows.holding(tx, ids)
+            if self._parks is not None and bare:
+                bare -= self._parks.open_asks(tx, sorted(bare), self._clock())
+            params = {"ids": sorted(bare), "before": before}
+            dropped = tx.change(self._sql["drop_bare"], **params) if bare else 0
+            if self._parks is not None:
+                self._parks.tidy(tx, sorted(bare), before, limit)
+            return dropped
 
     def entries_in(self, tx: Transaction, thread_ids: Collection[str]) -> dict[str, LedgerEntry]:
         """The same, within a transaction; nothing where the ledger was never made."""
@@ -204,6 +266,19 @@ class RelationalLedger:
         after_at, after_id = after or (datetime.min.replace(tzinfo=now.tzinfo), "")
         rows = tx.rows(self._sql[name], now=now, after_at=after_at, after_id=after_id, limit=limit)
         return [(self._db.instant(at) or now, thread_id) for thread_id, at in rows]
+
+    def holds_rows_in(self, tx: Transaction, thread_id: str) -> bool:
+        """Whether a thread holds a checkpoint or a write."""
+        return bool(self._rows.remnants(tx, {thread_id: ""}, whole=True))
+
+    def _state_in(self, tx: Transaction, thread_id: str) -> ThreadState:
+        """Where a thread stands; its lock is not waited for: who has it is at work."""
+        ids = [thread_id]
+        is_free = bool(self._rows.lock(tx, ids))
+        head, head_at = self._rows.heads(tx, ids).get(thread_id, (None, None))
+        facts = ThreadFacts(thread_id, head, head_at, self.entries_in(tx, ids).get(thread_id))
+        asked, failed = self._rows.interrupted(tx, ids), self._rows.failed(tx, ids)
+        return ThreadState(facts, not is_free, bool(asked), bool(failed))
 
     def _known_in(self, tx: Transaction, ids: Sequence[str]) -> set[str]:
         """Of these threads, those with a checkpoint, a write or an entry."""

@@ -18,9 +18,9 @@ import pytest
 from psycopg import sql
 
 from stores import Access, Store, StoreOptions, init_store, open_store
+from stores.postgres.schema import POSTGRES_TABLES
 from stores.redis.client import connected
 from stores.redis_address import parse
-from stores.relational.schema import OWN_TABLES
 from tests.contract.direct import Direct, DirectMemory
 from tests.contract.direct_redis import DirectRedis
 from tests.contract.direct_sql import DirectPostgres, DirectSqlite
@@ -62,7 +62,7 @@ def shared_database(postgres_server: Postgres) -> Iterator[Addresses]:
 @pytest.fixture
 def emptied_database(shared_database: Addresses) -> Addresses:
     """The addresses of the labs' database, empty."""
-    tables = "checkpoints, checkpoint_blobs, checkpoint_writes, " + ", ".join(OWN_TABLES)
+    tables = "checkpoints, checkpoint_blobs, checkpoint_writes, " + ", ".join(POSTGRES_TABLES)
     with psycopg.connect(shared_database.owner, autocommit=True) as connection:
         connection.execute(f"TRUNCATE {tables}".encode())
         # What a test broke on purpose.
@@ -119,7 +119,9 @@ def lab(provider: str, addresses: Addresses, redis_clients: Callable[[str], Any]
 def _joined(owned: Store, worker: Store) -> Store:
     """What applications use as its owner, and what the sweep uses as its worker."""
     ports = (worker.threads, worker.deleter, worker.runs)
-    return Store(owned.provider, owned.ledger, *ports, lambda: owned.saver, owned.waiting_skipped)
+    asks = owned.asks if owned.holds_asks else None
+    skipped = owned.waiting_skipped
+    return Store(owned.provider, owned.ledger, *ports, lambda: owned.saver, skipped, asks=asks)
 
 
 def _direct(

@@ -9,7 +9,7 @@ from stores.redis.layout import BUCKETS, LOG, bucket, bucket_of, keys_of, raw, s
 from tests.contract.direct import Record, Tables, in_order
 
 _OF_THREAD = re.compile(rb"lgr:\{b\d{3}\}:([mcibw]):(.*)", re.DOTALL)
-_INDEX = re.compile(rb"lgr:\{b\d{3}\}:(live|expiry|marks|holds)")
+_INDEX = re.compile(rb"lgr:\{b\d{3}\}:(live|expiry|marks|holds|asks)")
 _NAMES = {b"i": "ids", b"b": "blobs", b"w": "writes"}
 #: What owners and operators say of a thread; the rest of its meta is the store's own.
 _LEDGER = frozenset(b"st mk due ow dw df hr hu hb ha ea eb er".split())

@@ -9,6 +9,7 @@ from typing import Any
 import psycopg
 from psycopg.rows import dict_row
 
+from stores.postgres.schema import POSTGRES_TABLES
 from stores.relational.schema import OWN_TABLES
 from tests.contract.direct import Tables, dump_sqlite, in_order
 
@@ -22,6 +23,8 @@ class DirectSql(ABC):
     tables: Sequence[str]
     #: The one that holds its writes.
     writes: str
+    #: This project's own tables.
+    own: Sequence[str] = OWN_TABLES
     #: What makes all state unreadable.
     garbling: Sequence[str]
 
@@ -71,7 +74,7 @@ class DirectSql(ABC):
     @contextmanager
     def without_own_tables(self) -> Iterator[None]:
         """Meanwhile there is no table of this project's but the record of the format."""
-        names = [name for name in OWN_TABLES if name != "retention_format"]
+        names = [name for name in self.own if name != "retention_format"]
         self.execute("".join(f"ALTER TABLE {n} RENAME TO away_{n};" for n in names))
         try:
             yield
@@ -125,6 +128,7 @@ class DirectPostgres(DirectSql):
 
     tables = ("checkpoints", "checkpoint_blobs", "checkpoint_writes", "retention_threads")
     writes = "checkpoint_writes"
+    own = POSTGRES_TABLES
     garbling = (
         "UPDATE checkpoint_blobs SET blob = '\\xc1', type = 'unknown'",
         "UPDATE checkpoint_writes SET blob = '\\xc1', type = 'unknown'",
@@ -138,7 +142,7 @@ class DirectPostgres(DirectSql):
         self._connection.execute(statement.encode())
 
     def dump(self) -> Tables:
-        names = ("checkpoints", "checkpoint_blobs", "checkpoint_writes", *OWN_TABLES)
+        names = ("checkpoints", "checkpoint_blobs", "checkpoint_writes", *self.own)
         cursor = self._connection.cursor(row_factory=dict_row)
         return {n: in_order(cursor.execute(f"SELECT * FROM {n}".encode())) for n in names}
 

@@ -51,6 +51,9 @@ in_sql = _only("sqlite", "postgres")
 drops_waiting = _only("memory", *REDIS)
 lists_waiting = _only("memory", "sqlite", "postgres")
 shared_with_stock = keeps_entries_apart = lists_waiting
+#: Where a run can park on asks and barriers, and where not.
+parks = _only("postgres", *REDIS)
+refuses_parks = _only("memory", "sqlite")
 in_memory = _only("memory")
 on_postgres = _only("postgres")
 on_sqlite = _only("sqlite")

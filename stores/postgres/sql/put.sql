@@ -24,3 +24,19 @@ WITH ended AS MATERIALIZED (
 )
 SELECT (SELECT count(*) FROM put) AS saved, e.ended_by, e.ended_reason
 FROM (SELECT 1) AS one LEFT JOIN ended AS e ON true;
+
+-- name: lock_alone
+-- A delete waits for puts under way, and for whoever parks the thread; also a statement of its own.
+SELECT pg_advisory_xact_lock(hashtextextended(:thread_id, {seed}));
+
+-- name: delete
+WITH c AS (
+    DELETE FROM checkpoints WHERE thread_id = :thread_id
+), b AS (
+    DELETE FROM checkpoint_blobs WHERE thread_id = :thread_id
+), w AS (
+    DELETE FROM checkpoint_writes WHERE thread_id = :thread_id
+), p AS (
+    DELETE FROM retention_barriers WHERE thread_id = :thread_id
+)
+DELETE FROM retention_asks WHERE thread_id = :thread_id;

@@ -23,7 +23,9 @@ local function clear(k, id)
   redis.call('HDEL', k[1], 'st', 'mk', 'due', 'ow', 'dw', 'df', 'hr', 'hu', 'hb', 'ha',
     'ea', 'eb', 'er')
   redis.call('ZREM', MARKS, id)
+  redis.call('HDEL', k[1], 'asks', 'ao', 'bo', 'oa', 'px')
   redis.call('ZREM', HOLDS, id)
+  redis.call('ZREM', ASKS, id)
   resealed(k)
   return true
 end
@@ -50,7 +52,7 @@ for i = 4, #ARGV, 4 do
 end
 if #keys > 0 then
   redis.call('UNLINK', unpack(keys))
-  for _, index in ipairs({ LIVE, EXPIRY, MARKS, HOLDS }) do redis.call('ZREM', index, unpack(ids)) end
+  for _, index in ipairs({ LIVE, EXPIRY, MARKS, HOLDS, ASKS }) do redis.call('ZREM', index, unpack(ids)) end
 end
 if #recorded > 0 then
   redis.call('HSET', outcomes, unpack(recorded))

@@ -8,7 +8,8 @@ for i = 3, #ARGV do
   if redis.call('HDEL', k[1], 'hr', 'hu', 'hb', 'ha') > 0 then
     redis.call('ZREM', HOLDS, id)
     if seal_of(k) == '0 0 0 0' and redis.call('HEXISTS', k[1], 'st') == 0
-      and redis.call('HEXISTS', k[1], 'mk') == 0 then
+      and redis.call('HEXISTS', k[1], 'mk') == 0
+      and redis.call('HEXISTS', k[1], 'asks') == 0 then
       discard(k, id)
     else
       -- When the thread was last active is not kept: its waiting retention counts from now.

@@ -23,8 +23,8 @@ function remove.b(field) redis.call('HDEL', k[4], field) end
 
 for i = 5, #ARGV, 3 do remove[ARGV[i]](ARGV[i + 1], ARGV[i + 2]) end
 if redis.call('HLEN', k[2]) + redis.call('HLEN', k[5]) == 0 then
-  local known = redis.call('HMGET', k[1], 'st', 'mk', 'hr')
-  if not (known[1] or known[2] or known[3]) then
+  local known = redis.call('HMGET', k[1], 'st', 'mk', 'hr', 'asks')
+  if not (known[1] or known[2] or known[3] or known[4]) then
     discard(k, id)
     return 'gone'
   end

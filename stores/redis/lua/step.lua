@@ -3,12 +3,13 @@
 
 -- What is known of a thread, and in `counts` what each of its other keys holds.
 local function looked_at(k)
-  local known = redis.call('HMGET', k[1], 'seal', 'n', 'dw', 'hr', 'hu', 'at', 'undated', 'ea')
+  local known = redis.call('HMGET', k[1], 'seal', 'n', 'dw', 'hr', 'hu', 'at', 'undated', 'ea',
+    'px')
   local counts = { redis.call('HLEN', k[2]), redis.call('ZCARD', k[3]), redis.call('HLEN', k[4]),
     redis.call('HLEN', k[5]) }
   return { is_whole = known[1] == table.concat(counts, ' '), counts = counts, n = known[2],
     declared = known[3], held = known[4], held_until = known[5], at = known[6],
-    undated = known[7], ended = known[8] }
+    undated = known[7], ended = known[8], parked_until = known[9] }
 end
 
 -- As begun(), of which it is the second half: what is known of a thread that goes on as a new one.
@@ -31,5 +32,5 @@ local function stepped(k, id, thread, platform, own, ...)
     'seal', table.concat(thread.counts, ' '), ...)
   local expires = t[1] * 1000 + math.floor(t[2] / 1000)
     + waiting_for(thread.declared, tonumber(platform), tonumber(own))
-  expire(k, id, expires, thread.held, thread.held_until)
+  expire(k, id, expires, thread.held, thread.held_until, thread.parked_until)
 end

@@ -15,10 +15,10 @@
 --   ea eb er       that an operator ended it: when, who and why
 -- The bucket's indexes, sorted sets of thread ids: live (all that hold a checkpoint, by their
 -- newest instant), expiry (every thread, by the server's time at which its keys go), marks (by
--- due time), holds (by end).
+-- due time), holds (by end), asks (by the first deadline).
 local BUCKET = KEYS[1]
 local LIVE, EXPIRY = BUCKET .. 'live', BUCKET .. 'expiry'
-local MARKS, HOLDS = BUCKET .. 'marks', BUCKET .. 'holds'
+local MARKS, HOLDS, ASKS = BUCKET .. 'marks', BUCKET .. 'holds', BUCKET .. 'asks'
 
 local function keys_of(id)
   return { BUCKET .. 'm:' .. id, BUCKET .. 'c:' .. id, BUCKET .. 'i:' .. id,
@@ -43,6 +43,7 @@ local function discard(k, id)
   redis.call('ZREM', EXPIRY, id)
   redis.call('ZREM', MARKS, id)
   redis.call('ZREM', HOLDS, id)
+  redis.call('ZREM', ASKS, id)
 end
 
 -- The declared waiting retention, capped by the platform's; a thread never started has its
@@ -58,22 +59,24 @@ local function waiting_of(k, platform, own)
 end
 
 -- One absolute instant for all keys, in the server's time, so that the thread goes whole. A hold
--- without an end takes the instant away; one with an end moves it there at least.
-local function expire(k, id, expires, is_held, held_until)
+-- without an end takes the instant away; one with an end moves it there at least, and so does an
+-- open ask's deadline.
+local function expire(k, id, expires, is_held, held_until, parked_until)
   if is_held and held_until == '' then
     for i = 1, 5 do redis.call('PERSIST', k[i]) end
     redis.call('ZADD', EXPIRY, '+inf', id)
     return
   end
   if is_held then expires = math.max(expires, math.ceil(held_until / 1000)) end
+  if parked_until then expires = math.max(expires, tonumber(parked_until)) end
   local at = string.format('%.0f', expires)
   for i = 1, 5 do redis.call('PEXPIREAT', k[i], at) end
   redis.call('ZADD', EXPIRY, at, id)
 end
 
 local function set_expiry(k, id, expires)
-  local hold = redis.call('HMGET', k[1], 'hr', 'hu')
-  expire(k, id, expires, hold[1], hold[2])
+  local known = redis.call('HMGET', k[1], 'hr', 'hu', 'px')
+  expire(k, id, expires, known[1], known[2], known[3])
 end
 
 -- After every change of a thread: a new revision, the seal, and where it counts as activity, the
