@@ -4,13 +4,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import islice
 
+from langgraph.checkpoint.serde.types import ERROR, INTERRUPT
+
 from retention.ids import instant_of, is_datable
 from retention.late_writes import DeadRows, Place, Skeleton
 from stores.memory.saver import RetentionMemorySaver
 from stores.relational.database import Transaction
 from stores.relational.rows import Head
-
-_INTERRUPT = "__interrupt__"
 
 
 class MemoryRows:
@@ -58,18 +58,42 @@ class MemoryRows:
         return sum(1 for thread_id in list(self._saver.storage) if self._ids(thread_id))
 
     def interrupted(self, tx: Transaction, thread_ids: Sequence[str]) -> set[str]:
-        """Of these threads, those with an interrupt on the head of one of their namespaces.
+        """Of these threads, those with an interrupt on the head of one of their namespaces."""
+        return self._parked(thread_ids, INTERRUPT)
 
-        A subgraph's question is over once its root moved on.
-        """
-        found: set[str] = set()
-        for thread_id in thread_ids:
-            spaces = self._saver.storage.get(thread_id, {})
-            root = max(spaces.get("", {}), default="")
-            heads = ((namespace, max(held)) for namespace, held in spaces.items() if held)
-            if any(h >= root and self._has_interrupt((thread_id, ns, h)) for ns, h in heads):
-                found.add(thread_id)
-        return found
+    def failed(self, tx: Transaction, thread_ids: Sequence[str]) -> set[str]:
+        """Of these threads, those with an error on the head of one of their namespaces."""
+        return self._parked(thread_ids, ERROR)
+
+    def sizes(self, tx: Transaction, thread_ids: Sequence[str]) -> dict[str, int]:
+        """Stored bytes of each of these threads."""
+        wanted = dict.fromkeys(thread_ids, 0)
+        for (thread_id, *_), (_, blob) in self._saver.blobs.items():
+            if thread_id in wanted:
+                wanted[thread_id] += len(blob)
+        for (thread_id, *_), some in self._saver.writes.items():
+            if thread_id in wanted:
+                wanted[thread_id] += sum(len(value) for _, _, (_, value), _ in some.values())
+        for thread_id in wanted:
+            for held in self._saver.storage.get(thread_id, {}).values():
+                encoded = (part for row in held.values() for _, part in row[:2])
+                wanted[thread_id] += sum(map(len, encoded))
+        return wanted
+
+    def holdings(self, tx: Transaction, thread_id: str) -> dict[str, int]:
+        """How much the saver's dictionaries hold of a thread."""
+        writes = (some for key, some in self._saver.writes.items() if key[0] == thread_id)
+        return {
+            "checkpoints": len(self._ids(thread_id)),
+            "writes": sum(map(len, writes)),
+            "blobs": sum(1 for key in self._saver.blobs if key[0] == thread_id),
+        }
+
+    def erase(self, tx: Transaction, thread_id: str) -> dict[str, int]:
+        """Delete all that a thread holds; how much each dictionary held."""
+        held = self.holdings(tx, thread_id)
+        self._saver.delete_thread(thread_id)
+        return held
 
     def delete(self, tx: Transaction, heads: Mapping[str, str]) -> set[str]:
         """Delete all that these threads hold: under the saver's lock, no head has moved."""
@@ -108,6 +132,25 @@ class MemoryRows:
         held = self._saver.storage.get(thread_id, {})
         return [checkpoint_id for checkpoints in held.values() for checkpoint_id in checkpoints]
 
-    def _has_interrupt(self, place: tuple[str, str, str]) -> bool:
+    def _metadata(self, thread_id: str, head: str) -> Mapping[str, object]:
+        # What says how the checkpoint came about, not the state: a dictionary of its own.
+        for held in self._saver.storage.get(thread_id, {}).values():
+            if head in held:
+                found: Mapping[str, object] = self._saver.serde.loads_typed(held[head][1])
+                return found
+        return {}
+
+    def _parked(self, thread_ids: Sequence[str], channel: str) -> set[str]:
+        """A subgraph's question is over once its root moved on."""
+        found: set[str] = set()
+        for thread_id in thread_ids:
+            spaces = self._saver.storage.get(thread_id, {})
+            root = max(spaces.get("", {}), default="")
+            heads = ((namespace, max(held)) for namespace, held in spaces.items() if held)
+            if any(h >= root and self._has((thread_id, ns, h), channel) for ns, h in heads):
+                found.add(thread_id)
+        return found
+
+    def _has(self, place: tuple[str, str, str], channel: str) -> bool:
         writes = self._saver.writes.get(place, {})
-        return any(channel == _INTERRUPT for _, channel, _, _ in writes.values())
+        return any(written == channel for _, written, _, _ in writes.values())

@@ -6,12 +6,18 @@ from itertools import groupby
 from operator import itemgetter
 from typing import cast
 
+from langgraph.checkpoint.base import WRITES_IDX_MAP
+from langgraph.checkpoint.serde.types import ERROR, INTERRUPT
+
 from retention.ids import instant_of, newest_instant
 from retention.late_writes import DeadRows, Place, Skeleton
 from stores.inspection import IdCount, Inspection, type_counts
 from stores.postgres.errors import awaiting_lock
 from stores.relational.database import Database, Transaction
 from stores.relational.rows import Head
+
+#: The official saver's tables with rows of threads.
+SAVER_TABLES = ("checkpoints", "checkpoint_blobs", "checkpoint_writes")
 
 
 class PostgresRows:
@@ -70,7 +76,26 @@ class PostgresRows:
 
     def interrupted(self, tx: Transaction, thread_ids: Sequence[str]) -> set[str]:
         """Of these threads, those with an interrupt on the head of one of their namespaces."""
-        return {row[0] for row in tx.rows(self._sql["interrupted"], ids=list(thread_ids))}
+        return self._parked(tx, thread_ids, INTERRUPT)
+
+    def failed(self, tx: Transaction, thread_ids: Sequence[str]) -> set[str]:
+        """Of these threads, those with an error on the head of one of their namespaces."""
+        return self._parked(tx, thread_ids, ERROR)
+
+    def sizes(self, tx: Transaction, thread_ids: Sequence[str]) -> dict[str, int]:
+        """Stored bytes of each of these threads."""
+        rows = tx.rows(self._sql["sizes"], ids=list(thread_ids))
+        return {thread_id: int(size) for thread_id, size in rows}
+
+    def holdings(self, tx: Transaction, thread_id: str) -> dict[str, int]:
+        """How many rows each of the saver's tables holds of a thread."""
+        (counts,) = tx.rows(self._sql["holdings"], thread_id=thread_id)
+        return dict(zip(SAVER_TABLES, counts, strict=True))
+
+    def erase(self, tx: Transaction, thread_id: str) -> dict[str, int]:
+        """Delete all rows of a thread, whatever its head is; how many each table held."""
+        (counts,) = tx.rows(self._sql["erase"], thread_id=thread_id)
+        return dict(zip(SAVER_TABLES, counts, strict=True))
 
     def delete(self, tx: Transaction, heads: Mapping[str, str]) -> set[str]:
         """Delete all rows of the threads whose head is still this one; say which those are."""
@@ -98,6 +123,10 @@ class PostgresRows:
         self._delete_places(tx, "delete_dead_checkpoints", thread_id, list(dead.checkpoints))
         self._delete_places(tx, "delete_dead_writes", thread_id, list(dead.writes))
         tx.change(self._sql["delete_dead_blobs"], thread_id=thread_id)
+
+    def _parked(self, tx: Transaction, thread_ids: Sequence[str], channel: str) -> set[str]:
+        params = {"idx": WRITES_IDX_MAP[channel], "channel": channel}
+        return {row[0] for row in tx.rows(self._sql["parked"], ids=list(thread_ids), **params)}
 
     def _delete_places(
         self, tx: Transaction, name: str, thread_id: str, places: Sequence[Place]

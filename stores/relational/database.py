@@ -42,5 +42,8 @@ class Database(Protocol):
     def has_own_tables(self) -> bool:
         """Whether the ledger and the run log exist; once they do, they stay."""
 
+    def thread_tables(self) -> Sequence[str]:
+        """Of this project's own tables, those with rows of threads; none where none was made."""
+
     def instant(self, value: Any) -> datetime | None:
         """An instant as this database returns it, in UTC."""

@@ -38,6 +38,18 @@ class ThreadRows(Protocol):
     def interrupted(self, tx: Transaction, thread_ids: Sequence[str]) -> set[str]:
         """Of these threads, those with an interrupt on the head of one of their namespaces."""
 
+    def failed(self, tx: Transaction, thread_ids: Sequence[str]) -> set[str]:
+        """Of these threads, those with an error on the head of one of their namespaces."""
+
+    def sizes(self, tx: Transaction, thread_ids: Sequence[str]) -> dict[str, int]:
+        """Stored bytes of each of these threads that holds any."""
+
+    def holdings(self, tx: Transaction, thread_id: str) -> dict[str, int]:
+        """How many rows each of the saver's tables holds of a thread."""
+
+    def erase(self, tx: Transaction, thread_id: str) -> dict[str, int]:
+        """Delete all rows of a thread, whatever its head is; how many each table held."""
+
     def delete(self, tx: Transaction, heads: Mapping[str, str]) -> Collection[str]:
         """Delete every checkpoint, write and blob of these threads, each given with its head.
 

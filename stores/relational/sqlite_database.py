@@ -13,7 +13,7 @@ from typing import Any
 
 from retention.errors import ConfigurationError, StoreError, StoreUnavailableError
 from stores.relational.database import Row
-from stores.relational.schema import OWN_TABLES
+from stores.relational.schema import OWN_TABLES, statements, tables_of_threads
 from stores.relational.statements import load
 
 #: Words of SQLite's own messages that another try may not meet again.
@@ -103,6 +103,10 @@ class SqliteDatabase:
         """Whether the ledger and the run log exist; once they do, they stay."""
         self._own_tables = self._own_tables or self.has_tables(OWN_TABLES)
         return self._own_tables
+
+    def thread_tables(self) -> Sequence[str]:
+        """Of this project's own tables, those with rows of threads; none where none was made."""
+        return tables_of_threads(statements("TEXT")) if self.has_own_tables() else ()
 
     def has_tables(self, names: Sequence[str]) -> bool:
         """Whether all these tables exist."""

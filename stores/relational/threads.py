@@ -59,6 +59,21 @@ class RelationalThreads:
         with self._db.reading() as tx:
             return self._rows.interrupted(tx, thread_ids)
 
+    def failures(self, thread_ids: Sequence[str]) -> set[str]:
+        """Of these threads, those with an error on the head of any of their namespaces."""
+        with self._db.reading() as tx:
+            return self._rows.failed(tx, thread_ids)
+
+    def sizes(self, thread_ids: Sequence[str]) -> dict[str, int]:
+        """Stored bytes of each of these threads.
+
+        Raises:
+            ConfigurationError: The role may not read what the sizes are of.
+        """
+        with self._db.reading() as tx:
+            found = self._rows.sizes(tx, thread_ids)
+        return {thread_id: found.get(thread_id, 0) for thread_id in thread_ids}
+
     def _ledger_page(
         self, name: str, now: datetime, after: tuple[datetime, str] | None, limit: int
     ) -> Page:

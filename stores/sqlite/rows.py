@@ -2,6 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
+from langgraph.checkpoint.base import WRITES_IDX_MAP
+from langgraph.checkpoint.serde.types import ERROR, INTERRUPT
+
 from retention.ids import instant_of
 from retention.late_writes import DeadRows, Skeleton
 from stores.inspection import IdCount, Inspection, type_counts
@@ -12,6 +15,10 @@ from stores.sqlite.ids import readable_ids
 
 _HEX = "[0-9a-f]"
 _UUID6 = "-".join([_HEX * 8, _HEX * 4, "6" + _HEX * 3, "[89ab]" + _HEX * 3, _HEX * 12])
+
+
+#: The official saver's tables with rows of threads.
+SAVER_TABLES = ("checkpoints", "writes")
 
 
 class SqliteRows:
@@ -71,7 +78,27 @@ class SqliteRows:
 
     def interrupted(self, tx: Transaction, thread_ids: Sequence[str]) -> set[str]:
         """Of these threads, those with an interrupt on the head of one of their namespaces."""
-        return {row[0] for row in tx.rows(self._sql["interrupted"], ids=list(thread_ids))}
+        return self._parked(tx, thread_ids, INTERRUPT)
+
+    def failed(self, tx: Transaction, thread_ids: Sequence[str]) -> set[str]:
+        """Of these threads, those with an error on the head of one of their namespaces."""
+        return self._parked(tx, thread_ids, ERROR)
+
+    def sizes(self, tx: Transaction, thread_ids: Sequence[str]) -> dict[str, int]:
+        """Stored bytes of each of these threads that holds any."""
+        return {t: int(size) for t, size in tx.rows(self._sql["sizes"], ids=list(thread_ids))}
+
+    def holdings(self, tx: Transaction, thread_id: str) -> dict[str, int]:
+        """How many rows each of the saver's tables holds of a thread."""
+        (counts,) = tx.rows(self._sql["holdings"], thread_id=thread_id)
+        return dict(zip(SAVER_TABLES, counts, strict=True))
+
+    def erase(self, tx: Transaction, thread_id: str) -> dict[str, int]:
+        """Delete all rows of a thread; how many each table held."""
+        return {
+            table: tx.change(self._sql[f"erase_{table}"], thread_id=thread_id)
+            for table in SAVER_TABLES
+        }
 
     def delete(self, tx: Transaction, heads: Mapping[str, str]) -> set[str]:
         """Delete all rows of these threads: under the write lock, no head has moved."""
@@ -103,3 +130,7 @@ class SqliteRows:
                 self._sql[name],
                 [{"thread_id": thread_id, "ns": ns, "id": place} for ns, place in places],
             )
+
+    def _parked(self, tx: Transaction, thread_ids: Sequence[str], channel: str) -> set[str]:
+        params = {"idx": WRITES_IDX_MAP[channel], "channel": channel}
+        return {row[0] for row in tx.rows(self._sql["parked"], ids=list(thread_ids), **params)}

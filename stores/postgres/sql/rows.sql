@@ -88,8 +88,9 @@ ORDER BY 1, 2;
 -- name: count
 SELECT count(*) FROM (SELECT 1 FROM checkpoints GROUP BY thread_id) AS threads;
 
--- name: interrupted
--- idx -3 is where LangGraph keeps an interrupt (WRITES_IDX_MAP): the primary key answers.
+-- name: parked
+-- :idx is where LangGraph keeps writes of this channel (WRITES_IDX_MAP): -3 an interrupt, -1 an error.
+-- The primary key answers.
 -- A subgraph's question is over once its root moved on: with durability "exit", or after a fork,
 -- nothing newer is ever saved in the subgraph's own namespace.
 SELECT w.thread_id FROM unnest(:ids::text[]) AS w (thread_id)
@@ -106,6 +107,35 @@ CROSS JOIN LATERAL (
         ), '')
     LIMIT 1
 ) AS one;
+
+-- name: sizes
+-- From the rows' headers: no value is read.
+SELECT w.thread_id, (
+    SELECT coalesce(sum(pg_column_size(c.checkpoint) + pg_column_size(c.metadata)), 0)
+    FROM checkpoints c WHERE c.thread_id = w.thread_id
+) + (
+    SELECT coalesce(sum(octet_length(b.blob)), 0)
+    FROM checkpoint_blobs b WHERE b.thread_id = w.thread_id
+) + (
+    SELECT coalesce(sum(octet_length(cw.blob)), 0)
+    FROM checkpoint_writes cw WHERE cw.thread_id = w.thread_id
+) FROM unnest(:ids::text[]) AS w (thread_id);
+
+-- name: holdings
+SELECT (SELECT count(*) FROM checkpoints WHERE thread_id = :thread_id),
+    (SELECT count(*) FROM checkpoint_blobs WHERE thread_id = :thread_id),
+    (SELECT count(*) FROM checkpoint_writes WHERE thread_id = :thread_id);
+
+-- name: erase
+-- One statement, hence one snapshot: see delete.
+WITH c AS (
+    DELETE FROM checkpoints WHERE thread_id = :thread_id RETURNING 1
+), b AS (
+    DELETE FROM checkpoint_blobs WHERE thread_id = :thread_id RETURNING 1
+), w AS (
+    DELETE FROM checkpoint_writes WHERE thread_id = :thread_id RETURNING 1
+)
+SELECT (SELECT count(*) FROM c), (SELECT count(*) FROM b), (SELECT count(*) FROM w);
 
 -- name: delete
 -- One statement, hence one snapshot. What a stock saver, which takes no lock, commits before it

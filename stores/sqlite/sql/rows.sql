@@ -47,8 +47,9 @@ ORDER BY 1, 2;
 -- name: count
 SELECT count(DISTINCT thread_id) FROM checkpoints;
 
--- name: interrupted
--- idx -3 is where LangGraph keeps an interrupt (WRITES_IDX_MAP): the primary key answers.
+-- name: parked
+-- :idx is where LangGraph keeps writes of this channel (WRITES_IDX_MAP): -3 an interrupt, -1 an error.
+-- The primary key answers.
 -- A subgraph's question is over once its root moved on: with durability "exit", or after a fork,
 -- nothing newer is ever saved in the subgraph's own namespace.
 SELECT DISTINCT w.thread_id FROM writes w
@@ -61,6 +62,25 @@ WHERE w.thread_id {ids} AND w.idx = -3 AND w.channel = '__interrupt__'
         SELECT max(r.checkpoint_id) FROM checkpoints r
         WHERE r.thread_id = w.thread_id AND r.checkpoint_ns = ''
     ), '');
+
+-- name: sizes
+-- From the rows' headers: no value is read.
+SELECT thread_id, sum(size) FROM (
+    SELECT thread_id, coalesce(length(checkpoint), 0) + coalesce(length(metadata), 0) AS size
+    FROM checkpoints WHERE thread_id {ids}
+    UNION ALL
+    SELECT thread_id, coalesce(length(value), 0) FROM writes WHERE thread_id {ids}
+) GROUP BY thread_id;
+
+-- name: holdings
+SELECT (SELECT count(*) FROM checkpoints WHERE thread_id = :thread_id),
+    (SELECT count(*) FROM writes WHERE thread_id = :thread_id);
+
+-- name: erase_checkpoints
+DELETE FROM checkpoints WHERE thread_id = :thread_id;
+
+-- name: erase_writes
+DELETE FROM writes WHERE thread_id = :thread_id;
 
 -- name: delete_checkpoints
 DELETE FROM checkpoints WHERE thread_id {ids};
