@@ -81,6 +81,10 @@ class PostgresDatabase:
         self._own_tables = self._own_tables or self.has_tables(POSTGRES_TABLES)
         return self._own_tables
 
+    def thread_tables(self) -> Sequence[str]:
+        """Of this project's own tables, those with rows of threads; none where none was made."""
+        return tables_of_threads(own_ddl()) if self.has_own_tables() else ()
+
     def has_tables(self, names: Sequence[str]) -> bool:
         """Whether all these tables are in the schema in force."""
         return not self.missing_tables(names)

@@ -96,7 +96,7 @@ SELECT count(*) FROM (SELECT 1 FROM checkpoints GROUP BY thread_id) AS threads;
 SELECT w.thread_id FROM unnest(:ids::text[]) AS w (thread_id)
 CROSS JOIN LATERAL (
     SELECT 1 FROM checkpoint_writes cw
-    WHERE cw.thread_id = w.thread_id AND cw.idx = -3 AND cw.channel = '__interrupt__'
+    WHERE cw.thread_id = w.thread_id AND cw.idx = :idx AND cw.channel = :channel
         AND cw.checkpoint_id = (
             SELECT max(c.checkpoint_id) FROM checkpoints c
             WHERE c.thread_id = cw.thread_id AND c.checkpoint_ns = cw.checkpoint_ns

@@ -53,7 +53,7 @@ SELECT count(DISTINCT thread_id) FROM checkpoints;
 -- A subgraph's question is over once its root moved on: with durability "exit", or after a fork,
 -- nothing newer is ever saved in the subgraph's own namespace.
 SELECT DISTINCT w.thread_id FROM writes w
-WHERE w.thread_id {ids} AND w.idx = -3 AND w.channel = '__interrupt__'
+WHERE w.thread_id {ids} AND w.idx = :idx AND w.channel = :channel
     AND w.checkpoint_id = (
         SELECT max(c.checkpoint_id) FROM checkpoints c
         WHERE c.thread_id = w.thread_id AND c.checkpoint_ns = w.checkpoint_ns
