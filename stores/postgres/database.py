@@ -15,7 +15,7 @@ from stores.postgres.errors import translated
 from stores.postgres.locks import THREAD_SEED
 from stores.postgres.schema import POSTGRES_TABLES, own_ddl, requested_schema
 from stores.relational.database import Row
-from stores.relational.schema import OWN_TABLES
+from stores.relational.schema import tables_of_threads
 from stores.relational.statements import load
 
 _PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
