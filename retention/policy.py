@@ -34,7 +34,7 @@ class ThreadRetention:
         for name in ("waiting_minutes", "finished_minutes"):
             value = getattr(self, name)
             if value is not None:
-                _check_minutes(f"declared {name}", value, ThreadRetentionError)
+                check_minutes(f"declared {name}", value, ThreadRetentionError)
         if (
             self.waiting_minutes is not None
             and self.finished_minutes is not None
@@ -60,8 +60,8 @@ class RetentionPolicy:
             ConfigurationError: A value is not a whole number of minutes from 1 up, or the
                 finished value is above the waiting one.
         """
-        _check_minutes("waiting_minutes", self.waiting_minutes, ConfigurationError)
-        _check_minutes("finished_minutes", self.finished_minutes, ConfigurationError)
+        check_minutes("waiting_minutes", self.waiting_minutes, ConfigurationError)
+        check_minutes("finished_minutes", self.finished_minutes, ConfigurationError)
         if self.finished_minutes > self.waiting_minutes:
             raise ConfigurationError(
                 f"finished retention of {self.finished_minutes} minutes must not exceed the "
@@ -100,7 +100,8 @@ class RetentionPolicy:
         return RetentionPolicy(waiting, min(finished, waiting))
 
 
-def _check_minutes(name: str, value: object, error: type[ConfigurationError]) -> None:
+def check_minutes(name: str, value: object, error: type[ConfigurationError]) -> None:
+    """Refuse, with this error, what is no whole number of minutes that every store can keep."""
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MAX_MINUTES:
         raise error(f"{name} must be a whole number of minutes from 1 to {MAX_MINUTES}: {value!r}")
 

@@ -1,13 +1,17 @@
 """What is known of one thread, and the one function that says whether it may go."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple, Self
 
 from retention.errors import ConfigurationError
-from retention.policy import RetentionPolicy, ThreadRetention
+from retention.operator import Governing, OperatorPolicy, Scalar, governing, matching
+from retention.policy import MAX_MINUTES, RetentionPolicy, ThreadRetention
+
+#: Longer than any retention that a mark was made under.
+_LONGEST = timedelta(minutes=MAX_MINUTES)
 
 
 class Horizon(StrEnum):
@@ -78,13 +82,15 @@ class ThreadFacts(NamedTuple):
     """What a store read of one thread, never decoding state.
 
     ``head`` is the newest checkpoint id over all namespaces, None where the thread holds no
-    checkpoint; ``head_at`` its instant, None where that cannot be told.
+    checkpoint; ``head_at`` its instant, None where that cannot be told. ``metadata`` are those
+    values of the head's metadata that the store was opened to read: plain ones alone.
     """
 
     thread_id: str
     head: str | None = None
     head_at: datetime | None = None
     entry: LedgerEntry | None = None
+    metadata: Mapping[str, Scalar] | None = None
 
 
 class Verdict(StrEnum):
@@ -106,12 +112,14 @@ Judge = Callable[[ThreadFacts], Verdict]
 class Rule:
     """The policy at one instant: decides on each thread of a run.
 
-    ``sweeps_waiting`` is off where the store lets waiting threads go by itself.
+    ``sweeps_waiting`` is off where the store lets waiting threads go by itself; ``policies`` are
+    the operator's that hold there.
     """
 
     policy: RetentionPolicy
     now: datetime
     sweeps_waiting: bool = True
+    policies: tuple[OperatorPolicy, ...] = ()
 
     def judge(self, facts: ThreadFacts) -> Verdict:
         """Say whether the thread may go, and by which horizon.
@@ -126,8 +134,31 @@ class Rule:
             return Verdict.HELD
         return Verdict(horizon) if facts.head is not None else Verdict.GONE
 
+    def governing(self, facts: ThreadFacts) -> Governing:
+        """The retention in force for the thread on each horizon, and whose it is.
+
+        A mark was made under the values of its time: see ``due_at`` for when it is due.
+        """
+        declared = facts.entry.declared if facts.entry else None
+        chosen = matching(self.policies, facts.thread_id, facts.metadata)
+        return governing(self.policy, declared, chosen)
+
     def due_at(self, facts: ThreadFacts) -> datetime | None:
-        """When the mark is due: a write after it counts the finished retention from the head."""
+        """When the mark is due: a write after it counts the finished retention from the head.
+
+        An operator's policy brings it forward, counted from the mark or the write after it.
+        """
+        recorded = self.recorded_due_at(facts)
+        entry = facts.entry
+        if recorded is None or not self.policies or entry is None or entry.marked_at is None:
+            return recorded
+        shortest = self.governing(facts).finished
+        if shortest.policy is None:
+            return recorded
+        return min(recorded, max(entry.marked_at, facts.head_at or entry.marked_at) + shortest.span)
+
+    def recorded_due_at(self, facts: ThreadFacts) -> datetime | None:
+        """When the mark would be due if no operator's policy were in force."""
         entry = facts.entry
         if entry is None or entry.due_at is None:
             return None
@@ -144,7 +175,22 @@ class Rule:
         activity = max((t for t in (facts.head_at, started) if t is not None), default=None)
         if activity is None:
             return None
+        if self.policies:
+            return activity + self.governing(facts).waiting.span
         return activity + self.policy.for_thread(entry.declared if entry else None).waiting
+
+    def due_before(self) -> datetime:
+        """No mark whose recorded due time is later can be due now.
+
+        A policy may bring any mark forward, whatever the platform's value was when it was made.
+        """
+        shortens = any(p.finished_minutes or p.waiting_minutes for p in self.policies)
+        return self.now + _LONGEST if shortens else self.now
+
+    def old_before(self) -> datetime:
+        """No thread whose head is younger can be past the platform's or a policy's horizon."""
+        given = (p.waiting_minutes for p in self.policies if p.waiting_minutes is not None)
+        return self.now - timedelta(minutes=min([self.policy.waiting_minutes, *given]))
 
     def _horizon(self, facts: ThreadFacts) -> Horizon | None:
         due_at = self.due_at(facts)

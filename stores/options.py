@@ -89,8 +89,9 @@ class StoreOptions:
     declares for a thread where its ``start`` is given nothing. A value whose encoding is longer
     than ``compress_above`` bytes is stored compressed, in a store that allows it. Redis keeps
     values of the application's own classes where ``allowed_modules`` names the module of the class,
-    or a package above it; no other module is imported when a value is read. Timeouts bound each
-    statement and each wait for a lock.
+    or a package above it; no other module is imported when a value is read. Facts of a thread hold
+    what the metadata of its head says under ``metadata_keys``. Timeouts bound each statement and
+    each wait for a lock.
     """
 
     policy: RetentionPolicy = field(default_factory=platform_policy)
@@ -98,6 +99,7 @@ class StoreOptions:
     access: Access = Access.CREATE
     compress_above: int | None = field(default_factory=platform_compress_bytes)
     allowed_modules: Collection[str] = field(default_factory=platform_allowed_modules)
+    metadata_keys: Collection[str] = ()
     clock: Clock = now
     statement_timeout: timedelta = timedelta(seconds=60)
     lock_timeout: timedelta = timedelta(seconds=5)

@@ -1,8 +1,9 @@
 """Threads with a past, written through a real saver."""
 
 import uuid
+from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
@@ -33,6 +34,7 @@ def seed_thread(
     namespace: str = "",
     parent: str | None = None,
     interrupted: bool = False,
+    metadata: Mapping[str, Any] | None = None,
 ) -> list[str]:
     """Write a thread whose head is of an instant; each checkpoint has two channels and a write.
 
@@ -44,6 +46,7 @@ def seed_thread(
         namespace: The namespace of all of them.
         parent: The id of the checkpoint that the first one follows; None makes it a root.
         interrupted: Whether the head is parked on an interrupt.
+        metadata: What the metadata of each checkpoint says besides.
 
     Returns:
         The ids of the checkpoints, oldest first.
@@ -56,7 +59,7 @@ def seed_thread(
         config = saver.put(
             config_of(thread_id, namespace, ids[-1] if ids else parent),
             _checkpoint(instant, step, version),
-            _metadata(step),
+            _metadata(step, metadata or {}),
             {"messages": version, "count": version},
         )
         saver.put_writes(config, [("messages", f"write of step {step}")], str(uuid.uuid4()))
@@ -104,5 +107,5 @@ def _checkpoint(instant: datetime, step: int, version: str | float) -> Checkpoin
     return checkpoint
 
 
-def _metadata(step: int) -> CheckpointMetadata:
-    return {"source": "loop", "step": step, "parents": {}}
+def _metadata(step: int, more: Mapping[str, Any]) -> CheckpointMetadata:
+    return cast(CheckpointMetadata, {"source": "loop", "step": step, "parents": {}, **more})

@@ -1,16 +1,22 @@
 """Putting a sweep together from settings: the only place that knows all parts."""
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 
+from retention.events import event
 from retention.filters import FilterRegistry
+from retention.operator import metadata_keys
 from retention.ports import Clock
 from retention.sweep import Dispatch, Metrics, NoMetrics, Sweep, SweepOptions
 from stores import Access, Store, StoreOptions, open_store
 from stores.options import now
 from worker.filters import select_filters
 from worker.settings import StoreSettings, SweepSettings
+from worker.settings.policies import checked_against
+
+log = logging.getLogger("retention.sweep")
 
 
 def sweep_options(settings: SweepSettings) -> SweepOptions:
@@ -27,6 +33,7 @@ def sweep_options(settings: SweepSettings) -> SweepOptions:
         time_budget=None if budget is None else timedelta(seconds=budget),
         max_threads=settings.max_threads,
         max_share=settings.max_share,
+        policies=settings.policies,
         allow_server_database=settings.allow_server_database,
     )
 
@@ -34,10 +41,16 @@ def sweep_options(settings: SweepSettings) -> SweepOptions:
 def store_options(
     store: StoreSettings, sweep: SweepSettings, access: Access, clock: Clock = now
 ) -> StoreOptions:
-    """How to open the store, from its settings and the sweep's timeouts."""
+    """How to open the store, from its settings, the sweep's timeouts and what policies ask for.
+
+    Raises:
+        ConfigurationError: A policy is above the platform's retention.
+    """
+    policies = checked_against(sweep.policies, store.policy)
     return StoreOptions(
         policy=store.policy,
         access=access,
+        metadata_keys=metadata_keys(policies),
         compress_above=store.inline_compress_bytes,
         clock=clock,
         statement_timeout=timedelta(seconds=sweep.statement_timeout_seconds),
@@ -62,7 +75,17 @@ def opened_sweep(
     """
     options = store_options(store, sweep, access, clock)
     with open_store(store.address, settings=options) as opened:
+        if access is not Access.READ:
+            _warn_of_policies(opened, sweep)
         yield assemble(opened, store, sweep, dispatch, clock)
+
+
+def _warn_of_policies(opened: Store, sweep: SweepSettings) -> None:
+    """Say which policies shorten a horizon that is not swept here."""
+    unused = [p.name for p in sweep.policies if p.waiting_minutes is not None]
+    if unused and opened.waiting_skipped is not None:
+        why, names = opened.waiting_skipped, ",".join(unused)
+        event(log, logging.WARNING, "waiting_policies_unused", policies=names, reason=why)
 
 
 def assemble(

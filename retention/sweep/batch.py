@@ -17,7 +17,7 @@ from retention.ports import CheckpointStore, Claim
 from retention.runs import Candidate, Outcome, ThreadOutcome
 from retention.sweep.options import SweepOptions
 from retention.sweep.rounds import delete_remnants
-from retention.threads import Horizon, Rule
+from retention.threads import Horizon, Judge, Rule
 
 log = logging.getLogger("retention.sweep")
 
@@ -25,6 +25,7 @@ log = logging.getLogger("retention.sweep")
 def sweep_threads(
     store: CheckpointStore,
     claim: Claim,
+    rule: Rule,
     filters: Sequence[LiveThreadFilter],
     options: SweepOptions,
     now: datetime,
@@ -39,7 +40,8 @@ def sweep_threads(
     open_indexes = claim.batch.open_indexes()
     if open_indexes:
         thread_ids = [claim.batch.candidates[i].thread_id for i in open_indexes]
-        _settle(store, claim, open_indexes, ask(filters, thread_ids, options.filter_timeout))
+        spared = ask(filters, thread_ids, options.filter_timeout)
+        _settle(store, claim, rule.judge, open_indexes, spared)
     _look_again(store, claim, options, now)
     log_outcomes(claim)
 
@@ -58,12 +60,15 @@ def clean_late_writes(
 
 
 def _settle(
-    store: CheckpointStore, claim: Claim, indexes: Sequence[int], spared: Mapping[str, str]
+    store: CheckpointStore,
+    claim: Claim,
+    judge: Judge,
+    indexes: Sequence[int],
+    spared: Mapping[str, str],
 ) -> None:
     """Settle these threads in one transaction; halve it until a failing thread stands alone."""
-    rule = Rule(claim.run.policy, claim.run.started_at, store.waiting_skipped is None)
     try:
-        store.deleter.settle(claim, indexes, rule.judge, spared)
+        store.deleter.settle(claim, indexes, judge, spared)
     except (ClaimLostError, StoreUnavailableError):
         raise
     except StoreError as error:
@@ -72,8 +77,8 @@ def _settle(
             store.runs.record(claim, {indexes[0]: failed})
             return
         middle = len(indexes) // 2
-        _settle(store, claim, indexes[:middle], spared)
-        _settle(store, claim, indexes[middle:], spared)
+        _settle(store, claim, judge, indexes[:middle], spared)
+        _settle(store, claim, judge, indexes[middle:], spared)
 
 
 def _look_again(store: CheckpointStore, claim: Claim, options: SweepOptions, now: datetime) -> None:

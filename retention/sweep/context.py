@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Protocol
 
 from retention.filters import LiveThreadFilter
+from retention.operator import without_waiting
 from retention.policy import RetentionPolicy
 from retention.ports import CheckpointStore, Clock, RunLog
 from retention.sweep.options import SweepOptions
@@ -59,8 +60,12 @@ class Sweep:
     metrics: Metrics = field(default_factory=NoMetrics)
 
     def rule(self, policy: RetentionPolicy, now: datetime) -> Rule:
-        """The rule of a run: its policy, measured from its instant."""
-        return Rule(policy, now, self.store.waiting_skipped is None)
+        """The rule of a run: its policy, measured from its instant, and the operator's policies."""
+        sweeps_waiting = self.store.waiting_skipped is None
+        policies = self.options.policies
+        return Rule(
+            policy, now, sweeps_waiting, policies if sweeps_waiting else without_waiting(policies)
+        )
 
     def lease_until(self) -> datetime:
         """When a claim or a run's lease taken now ends."""

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
+from retention.operator import OperatorPolicy
+
 
 @dataclass(frozen=True, slots=True)
 class SweepOptions:
@@ -32,4 +34,6 @@ class SweepOptions:
     max_threads: int | None = None
     max_share: float | None = None
     allow_server_database: bool = False
+    #: What shortens the retention of the threads they match.
+    policies: tuple[OperatorPolicy, ...] = ()
     filter_timeout: timedelta | None = None

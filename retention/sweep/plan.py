@@ -22,7 +22,7 @@ def candidates(threads: ThreadIndex, rule: Rule, page_size: int) -> Iterator[Can
     Held and undatable threads are candidates too, so that a result counts them. Memory holds one
     page. Waiting threads are read only where the rule sweeps them and the store can list them.
     """
-    for facts in _pages(lambda after: threads.due_page(rule.now, after, page_size)):
+    for facts in _pages(lambda after: threads.due_page(rule.due_before(), after, page_size)):
         if _is_due(facts, rule):
             yield Candidate(facts.thread_id, Horizon.FINISHED, facts.head)
     if rule.sweeps_waiting and isinstance(threads, SupportsWaitingHorizon):
@@ -40,7 +40,7 @@ def _waiting(threads: SupportsWaitingHorizon, rule: Rule, page_size: int) -> Ite
     for facts in _pages(lambda after: threads.declared_page(rule.now, after, page_size)):
         if not _is_old(facts, rule) and _is_waiting(facts, rule):
             yield Candidate(facts.thread_id, Horizon.WAITING, facts.head)
-    cutoff, ceiling = rule.now - rule.policy.waiting, rule.now + _CLOCK_SKEW
+    cutoff, ceiling = rule.old_before(), rule.now + _CLOCK_SKEW
     for facts in _pages(lambda after: threads.head_page(cutoff, ceiling, after, page_size)):
         if _is_waiting(facts, rule):
             yield Candidate(facts.thread_id, Horizon.WAITING, facts.head)
@@ -71,5 +71,4 @@ def _is_old(facts: ThreadFacts, rule: Rule) -> bool:
     """
     if facts.head is None:
         return False
-    cutoff = lowest_id_at(rule.now - rule.policy.waiting)
-    return facts.head < cutoff or not is_datable(facts.head)
+    return facts.head < lowest_id_at(rule.old_before()) or not is_datable(facts.head)

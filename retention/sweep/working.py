@@ -87,7 +87,8 @@ def _work(sweep: Sweep, claim: Claim) -> None:
 
 def _sweep(sweep: Sweep, claim: Claim, now: datetime) -> None:
     try:
-        sweep_threads(sweep.store, claim, sweep.filters, sweep.options, now)
+        rule = sweep.rule(claim.run.policy, claim.run.started_at)
+        sweep_threads(sweep.store, claim, rule, sweep.filters, sweep.options, now)
     except (LiveThreadFilterError, ConfigurationError) as error:
         event(log, logging.ERROR, "run_failed", trace=error, **_ids(claim), error=error)
         _stop(sweep, claim, RunOutcome.FAILED, str(error))

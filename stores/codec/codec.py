@@ -124,6 +124,21 @@ class FaithfulCodec:
         return _with_sum(packed, frame)
 
 
+def plain_values(data: bytes, keys: Collection[str]) -> dict[str, str | int | float | bool]:
+    """The texts, numbers and booleans that a stored dictionary has under these keys.
+
+    Nothing else of it is made into a value. One that cannot be read has none.
+    """
+    try:
+        tag, content = _checked(data)
+        found = _parsed(tag, content) if tag in (JSON, COMPRESSED_JSON) else {}
+    except (Refused, CheckpointSerializationError):
+        return {}
+    if not isinstance(found, dict):
+        return {}
+    return {key: found[key] for key in keys if isinstance(found.get(key), str | int | float)}
+
+
 # The sum covers the tag: with another tag the same content would be another value.
 def _with_sum(tag: bytes, content: bytes) -> bytes:
     return b"%b%08x%b" % (tag, zlib.crc32(content, zlib.crc32(tag)), content)

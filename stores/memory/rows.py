@@ -8,6 +8,7 @@ from langgraph.checkpoint.serde.types import ERROR, INTERRUPT
 
 from retention.ids import instant_of, is_datable
 from retention.late_writes import DeadRows, Place, Skeleton
+from retention.operator import Scalar
 from stores.memory.saver import RetentionMemorySaver
 from stores.relational.database import Transaction
 from stores.relational.rows import Head
@@ -52,6 +53,19 @@ class MemoryRows:
             if (after is None or thread_id > after) and (head < below or head > above)
         )
         return dict(islice(found, limit))
+
+    def head_metadata(
+        self, tx: Transaction, heads: Mapping[str, str], keys: Sequence[str]
+    ) -> dict[str, dict[str, Scalar]]:
+        """What the metadata of threads' heads says under these keys: plain values alone."""
+        return {
+            thread_id: {
+                key: value
+                for key, value in self._metadata(thread_id, head).items()
+                if key in keys and isinstance(value, str | int | float)
+            }
+            for thread_id, head in heads.items()
+        }
 
     def count(self, tx: Transaction) -> int:
         """Threads that hold a checkpoint."""

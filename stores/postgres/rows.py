@@ -11,6 +11,7 @@ from langgraph.checkpoint.serde.types import ERROR, INTERRUPT
 
 from retention.ids import instant_of, newest_instant
 from retention.late_writes import DeadRows, Place, Skeleton
+from retention.operator import Scalar
 from stores.inspection import IdCount, Inspection, type_counts
 from stores.postgres.errors import awaiting_lock
 from stores.relational.database import Database, Transaction
@@ -59,6 +60,21 @@ class PostgresRows:
         name = "first_head_page" if after is None else "head_page"
         rows = tx.rows(self._sql[name], after=after, below=below, above=above, limit=limit)
         return dict(cast("list[tuple[str, str]]", rows))
+
+    def head_metadata(
+        self, tx: Transaction, heads: Mapping[str, str], keys: Sequence[str]
+    ) -> dict[str, dict[str, Scalar]]:
+        """What the metadata of threads' heads says under these keys: plain values alone."""
+        found: dict[str, dict[str, Scalar]] = {}
+        rows = tx.rows(
+            self._sql["head_metadata"],
+            ids=list(heads),
+            heads=list(heads.values()),
+            keys=list(keys),
+        )
+        for thread_id, key, value in rows:
+            found.setdefault(thread_id, {})[key] = value
+        return found
 
     def holds_any(self, tx: Transaction) -> bool:
         """Whether there is any checkpoint or write."""

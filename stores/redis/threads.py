@@ -1,6 +1,6 @@
 """Reading threads on Redis, by the indexes of their buckets. No state is ever decoded."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -9,6 +9,7 @@ from retention.threads import ThreadFacts
 from stores.redis.buckets import chosen_of, in_rounds, on_threads
 from stores.redis.connection import Connection
 from stores.redis.facts import Known, facts_of, read_known
+from stores.redis.head_metadata import read_metadata
 from stores.redis.layout import BUCKETS, bucket, micros, text
 from stores.redis.requests import Call, Steps
 from stores.redis.scripts import thread_script
@@ -38,24 +39,42 @@ class RedisThreads:
     It lists no waiting threads: Redis drops those by itself.
     """
 
-    def __init__(self, connection: Connection) -> None:
-        """Read through this connection."""
+    def __init__(self, connection: Connection, metadata_keys: Collection[str] = ()) -> None:
+        """Read through this connection; facts hold what heads' metadata says under these keys."""
         self._connection = connection
+        self._keys = frozenset(metadata_keys)
 
     def due_page(self, now: datetime, after: DueCursor | None, limit: int) -> Page:
         """Threads whose recorded due time has passed, bucket by bucket.
 
         So a batch made of a page touches few buckets. Within one they come by due time, then id.
         """
-        return self._connection.run(_due_page(micros(now), after or DueCursor(), limit))
+        page = self._connection.run(_due_page(micros(now), after or DueCursor(), limit))
+        if not self._keys:
+            return page
+        ids = [facts.thread_id for facts in page.facts]
+        metadata = self._connection.run(read_metadata(ids, self._keys))
+        facts = [known._replace(metadata=metadata.get(known.thread_id)) for known in page.facts]
+        return Page(facts, page.cursor)
 
     def facts(self, thread_ids: Sequence[str]) -> dict[str, ThreadFacts]:
         """What there is to know of each of these threads."""
         return {thread_id: facts for thread_id, (facts, _) in self.known(thread_ids).items()}
 
     def known(self, thread_ids: Sequence[str]) -> dict[str, Known]:
-        """The same, each with the revision of the thread that it is true of."""
-        return self._connection.run(read_known(thread_ids))
+        """The same, each with the revision of the thread that it is true of.
+
+        Metadata is read after the revision: where the thread changed in between, a delete that
+        goes by that revision is refused.
+        """
+        known = self._connection.run(read_known(thread_ids))
+        if not self._keys:
+            return known
+        metadata = self._connection.run(read_metadata(known, self._keys))
+        return {
+            thread_id: (facts._replace(metadata=metadata.get(thread_id)), revision)
+            for thread_id, (facts, revision) in known.items()
+        }
 
     def count_threads(self) -> int:
         """All threads that hold a checkpoint."""

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Protocol
 
 from retention.late_writes import DeadRows, Skeleton
+from retention.operator import Scalar
 from stores.inspection import Inspection
 from stores.relational.database import Transaction
 
@@ -31,6 +32,14 @@ class ThreadRows(Protocol):
         self, tx: Transaction, bounds: tuple[str, str], after: str | None, limit: int
     ) -> dict[str, str]:
         """Threads by id whose head is below or above these bounds, each with it."""
+
+    def head_metadata(
+        self, tx: Transaction, heads: Mapping[str, str], keys: Sequence[str]
+    ) -> dict[str, dict[str, Scalar]]:
+        """What the metadata of threads' heads says under these keys: plain values alone.
+
+        A thread whose head says nothing there may be left out.
+        """
 
     def count(self, tx: Transaction) -> int:
         """Threads that hold a checkpoint."""

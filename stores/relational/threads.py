@@ -1,9 +1,10 @@
 """Reading threads from SQL: heads from the savers' tables, the rest from the ledger."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from retention.ids import instant_of, lowest_id_at
+from retention.operator import Scalar
 from retention.ports import Page
 from retention.threads import ThreadFacts
 from stores.relational.database import Database, Transaction
@@ -14,11 +15,21 @@ from stores.relational.rows import Head, ThreadRows
 class RelationalThreads:
     """The thread index of a store with SQL tables. No state is ever decoded."""
 
-    def __init__(self, db: Database, rows: ThreadRows, ledger: RelationalLedger) -> None:
-        """Read heads through ``rows`` and entries through ``ledger``."""
+    def __init__(
+        self,
+        db: Database,
+        rows: ThreadRows,
+        ledger: RelationalLedger,
+        metadata_keys: Collection[str] = (),
+    ) -> None:
+        """Read heads through ``rows`` and entries through ``ledger``.
+
+        Facts hold what a head's metadata says under these keys.
+        """
         self._db = db
         self._rows = rows
         self._ledger = ledger
+        self._keys = list(metadata_keys)
 
     def due_page(self, now: datetime, after: tuple[datetime, str] | None, limit: int) -> Page:
         """Threads whose recorded due time has passed."""
@@ -88,5 +99,17 @@ class RelationalThreads:
         self, tx: Transaction, thread_ids: Sequence[str], heads: dict[str, Head]
     ) -> list[ThreadFacts]:
         entries = self._ledger.entries_in(tx, thread_ids)
+        metadata = self._metadata_in(tx, heads)
         found = ((t, heads.get(t, (None, None)), entries.get(t)) for t in thread_ids)
-        return [ThreadFacts(t, head, head_at, entry) for t, (head, head_at), entry in found]
+        return [
+            ThreadFacts(t, head, head_at, entry, metadata.get(t))
+            for t, (head, head_at), entry in found
+        ]
+
+    def _metadata_in(
+        self, tx: Transaction, heads: dict[str, Head]
+    ) -> Mapping[str, dict[str, Scalar]]:
+        if not self._keys or not heads:
+            return {}
+        names = {thread_id: head for thread_id, (head, _) in heads.items()}
+        return self._rows.head_metadata(tx, names, self._keys)

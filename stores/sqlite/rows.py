@@ -7,6 +7,7 @@ from langgraph.checkpoint.serde.types import ERROR, INTERRUPT
 
 from retention.ids import instant_of
 from retention.late_writes import DeadRows, Skeleton
+from retention.operator import Scalar
 from stores.inspection import IdCount, Inspection, type_counts
 from stores.relational.database import Transaction
 from stores.relational.rows import Head
@@ -62,6 +63,17 @@ class SqliteRows:
         params = {"after": after, "below": below, "above": above, "limit": limit}
         with readable_ids(self._db.connection):
             return dict(tx.rows(self._sql[name], **params))
+
+    def head_metadata(
+        self, tx: Transaction, heads: Mapping[str, str], keys: Sequence[str]
+    ) -> dict[str, dict[str, Scalar]]:
+        """What the metadata of threads' heads says under these keys: plain values alone."""
+        found: dict[str, dict[str, Scalar]] = {}
+        for thread_id, key, kind, value in tx.rows(self._sql["head_metadata"], ids=list(heads)):
+            if key in keys:
+                plain = kind == "true" if kind in ("true", "false") else value
+                found.setdefault(thread_id, {})[key] = plain
+        return found
 
     def holds_any(self, tx: Transaction) -> bool:
         """Whether there is any checkpoint or write."""

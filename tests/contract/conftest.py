@@ -103,10 +103,26 @@ def redis_clients() -> Iterator[Callable[[str], Any]]:
 
 
 @pytest.fixture
-def lab(provider: str, addresses: Addresses, redis_clients: Callable[[str], Any]) -> Iterator[Lab]:
+def metadata_keys() -> tuple[str, ...]:
+    """What the lab's store reads of each head's metadata; a module may name some."""
+    return ()
+
+
+@pytest.fixture
+def lab(
+    provider: str,
+    addresses: Addresses,
+    redis_clients: Callable[[str], Any],
+    metadata_keys: tuple[str, ...],
+) -> Iterator[Lab]:
     """An opened store whose clock stands still."""
     clock = SettableClock()
-    options = StoreOptions(policy=POLICY, clock=clock, lock_timeout=timedelta(seconds=20))
+    options = StoreOptions(
+        policy=POLICY,
+        clock=clock,
+        lock_timeout=timedelta(seconds=20),
+        metadata_keys=metadata_keys,
+    )
     with ExitStack() as stack:
         owned = stack.enter_context(open_store(addresses.owner, settings=options))
         worker, direct = owned, _direct(owned, addresses.owner, stack, redis_clients)

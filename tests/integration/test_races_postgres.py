@@ -183,7 +183,8 @@ def test_a_new_conversation_under_the_id_is_whole_in_every_order(
 
     def play(schedule: Schedule) -> None:
         thread_id, _, claim = race.thread()
-        work = lambda: sweep_threads(race.sweeper, claim, [], SweepOptions(), NOW)  # noqa: E731
+        rule, options = rule_of(claim), SweepOptions()
+        work = lambda: sweep_threads(race.sweeper, claim, rule, [], options, NOW)  # noqa: E731
         delete = race.deleting(claim, work)
         put = race.gated("put", saver_connection, child_of(saver, thread_id, None))
         schedule.play(delete, put)
@@ -202,7 +203,8 @@ def test_a_stock_put_between_the_statements_of_a_delete_leaves_nothing_hollow(
 
     def play(schedule: Schedule) -> None:
         thread_id, head, claim = race.thread()
-        work = lambda: sweep_threads(race.sweeper, claim, [], SweepOptions(), NOW)  # noqa: E731
+        rule, options = rule_of(claim), SweepOptions()
+        work = lambda: sweep_threads(race.sweeper, claim, rule, [], options, NOW)  # noqa: E731
         delete = race.deleting(claim, work)
         put = child_of(saver, thread_id, head if has_parent else None)
         schedule.play(delete, race.whole("put", saver_connection, put))
@@ -230,7 +232,8 @@ def test_writes_of_a_task_that_land_in_a_delete_are_gone_after_the_look_again(
 
     def play(schedule: Schedule) -> None:
         thread_id, head, claim = race.thread()
-        work = lambda: sweep_threads(race.sweeper, claim, [], SweepOptions(), NOW)  # noqa: E731
+        rule, options = rule_of(claim), SweepOptions()
+        work = lambda: sweep_threads(race.sweeper, claim, rule, [], options, NOW)  # noqa: E731
         delete = race.deleting(claim, work)
         late = lambda: saver.put_writes(  # noqa: E731
             config_of(thread_id, checkpoint_id=head), [("messages", "late")], str(uuid.uuid4())

@@ -75,6 +75,8 @@ _MEANINGS = {
     " the first is named, as a literal of SQL.",
     "thread_failed": "A thread could not be deleted; the others go on.",
     "thread_spared": "A live-thread filter claimed a thread past its horizon.",
+    "waiting_policies_unused": "Waiting threads go by themselves here: policies shorten only the "
+    "finished horizon.",
     "worker_starting": "A worker starts: its versions, broker, queues and pool.",
 }
 

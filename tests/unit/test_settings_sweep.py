@@ -26,6 +26,7 @@ DEFAULTS: dict[str, Any] = {
     "max_threads": None,
     "max_share": None,
     "filters": ("flows-engine",),
+    "policies": (),
     "allow_server_database": False,
     "orphan_grace_seconds": 3600,
     "batch_attempts": 5,

@@ -10,6 +10,8 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_settings import SettingsConfigDict
 
 from retention.errors import ConfigurationError
+from retention.operator import OperatorPolicy
+from worker.settings.policies import POLICIES_RULE, parse_policies
 from worker.settings.queue import QueueName, QueueType
 from worker.settings.rules import (
     OptionalWhole,
@@ -177,6 +179,11 @@ class SweepSettings(SettingsGroup):
         ("flows-engine",),
         "names of live-thread filters joined by commas, each once, are needed, or null for none",
         "The live-thread filters to ask before a delete.",
+    )
+    policies: Annotated[tuple[OperatorPolicy, ...], BeforeValidator(parse_policies)] = setting(
+        (),
+        POLICIES_RULE,
+        "Shorter retentions by thread id prefix, graph id or metadata.",
     )
     allow_server_database: Annotated[bool, BeforeValidator(_yes_or_no)] = setting(
         False,

@@ -37,6 +37,17 @@ CROSS JOIN LATERAL (
 SELECT thread_id, checkpoint_id, checkpoint ->> 'ts' FROM checkpoints
 WHERE thread_id = ANY(:ids) ORDER BY thread_id;
 
+-- name: head_metadata
+-- Chosen values alone leave the server: metadata may be large, and no policy compares an object.
+SELECT w.thread_id, k.key, h.metadata -> k.key
+FROM unnest(:ids::text[], :heads::text[]) AS w (thread_id, head)
+CROSS JOIN LATERAL (
+    SELECT c.metadata FROM checkpoints c
+    WHERE c.thread_id = w.thread_id AND c.checkpoint_id = w.head LIMIT 1
+) AS h
+CROSS JOIN unnest(:keys::text[]) AS k (key)
+WHERE jsonb_typeof(h.metadata -> k.key) IN ('string', 'number', 'boolean');
+
 -- name: in_index_order
 -- Before head_page: without statistics the planner takes the threads for so few that it would
 -- rather group them all by hash than read one page of the index.

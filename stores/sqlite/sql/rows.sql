@@ -25,6 +25,18 @@ HAVING (max(checkpoint_id) < :below OR max(checkpoint_id) > :above)
     AND is_readable(typeof(thread_id), CAST(thread_id AS BLOB))
 ORDER BY thread_id LIMIT :limit;
 
+-- name: head_metadata
+-- Metadata is JSON in a column of its own, apart from the state.
+SELECT c.thread_id, j.key, j.type, j.atom
+FROM checkpoints c
+JOIN json_each(CASE WHEN json_valid(CAST(c.metadata AS TEXT))
+    THEN CAST(c.metadata AS TEXT) ELSE '{}' END) AS j
+WHERE c.thread_id {ids}
+    AND c.checkpoint_id = (
+        SELECT max(n.checkpoint_id) FROM checkpoints n WHERE n.thread_id = c.thread_id
+    )
+    AND j.type IN ('text', 'integer', 'real', 'true', 'false');
+
 -- name: holds_any
 SELECT EXISTS (SELECT 1 FROM checkpoints) OR EXISTS (SELECT 1 FROM writes);
 
