@@ -1,6 +1,7 @@
 """``./run bench sweep --store sqlite|postgres|redis``, ``./run bench redis|codec``."""
 
 import argparse
+import gc
 from typing import cast
 
 from bench.subjects import subject
@@ -16,6 +17,8 @@ def main() -> None:
         compare_codecs(args.rounds)
         return
     with subject(args.store) as made:
+        # As a worker does at its start: no contender waits for a look through all modules.
+        gc.freeze()
         if args.idle:
             compare_idle(made, args.threads, args.checkpoints, args.rounds)
         elif args.memory:

@@ -1,5 +1,6 @@
 """The Celery app. Nothing is read before one of the functions here is called."""
 
+import gc
 import signal
 import sys
 from collections.abc import Iterator
@@ -115,6 +116,7 @@ def _check_store_at_start(app: RetentionApp) -> None:
 
     signals.celeryd_init.connect(check, weak=False)
     signals.worker_process_init.connect(_end_in_order, weak=False)
+    signals.worker_process_init.connect(_leave_alone_what_is_loaded, weak=False)
     signals.worker_process_shutdown.connect(close, weak=False)
     # In the pools that do not fork, tasks run in the worker's own process.
     signals.worker_shutdown.connect(close, weak=False)
@@ -123,6 +125,11 @@ def _check_store_at_start(app: RetentionApp) -> None:
 def _end_in_order(**_: object) -> None:
     """Let a child that is told to end, in the middle of a batch, give its claim back first."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+
+
+def _leave_alone_what_is_loaded(**_: object) -> None:
+    """Spare the collector all modules, which it would else look through every 10,000 threads."""
+    gc.freeze()
 
 
 def _check_flower_at_start() -> None:

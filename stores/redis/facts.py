@@ -28,31 +28,27 @@ def read_known(thread_ids: Collection[str]) -> Steps[dict[str, Known]]:
 
 def facts_of(thread_id: str, row: list[Any]) -> ThreadFacts:
     """The facts in a row of ``row.lua``."""
-    head, at, undated = row[:3]
-    entry = _entry(thread_id, row)
+    # Read twice for every thread of a sweep: all in one go, and nothing where nothing is kept.
+    head, at, undated, started, marked, due, owner, waiting, finished, _, reason, ended = row[:12]
+    entry = None
+    if started or marked or reason:
+        entry = LedgerEntry(
+            thread_id,
+            instant(started) if started else None,
+            instant(marked) if marked else None,
+            instant(due) if due else None,
+            _declared(waiting, finished) if waiting or finished else None,
+            None if owner is None else text(owner),
+            None if reason is None else _hold(reason, *row[12:15]),
+            None if ended is None else _ended(ended, *row[15:]),
+        )
     if head is None:
         return ThreadFacts(thread_id, None, None, entry)
     return ThreadFacts(thread_id, text(head), None if undated else instant(at), entry)
 
 
-def _entry(thread_id: str, row: list[Any]) -> LedgerEntry | None:
-    # Read for every thread of a plan: all in one go, and nothing where nothing is kept.
-    started, marked, due, owner, waiting, finished, _, reason, ended = row[3:12]
-    if started is None and marked is None and reason is None:
-        return None
-    declared = None
-    if waiting or finished:
-        declared = ThreadRetention(_minutes(waiting), _minutes(finished))
-    return LedgerEntry(
-        thread_id,
-        instant(started),
-        instant(marked),
-        instant(due),
-        declared,
-        None if owner is None else text(owner),
-        None if reason is None else _hold(reason, *row[12:15]),
-        None if ended is None else _ended(ended, *row[15:]),
-    )
+def _declared(waiting: bytes | None, finished: bytes | None) -> ThreadRetention:
+    return ThreadRetention(_minutes(waiting), _minutes(finished))
 
 
 def _minutes(stored: bytes | None) -> int | None:
