@@ -6,13 +6,13 @@ from contextlib import contextmanager
 from datetime import timedelta
 
 from retention.events import event
-from retention.filters import FilterRegistry
+from retention.filters import Grace
 from retention.operator import metadata_keys
 from retention.ports import Clock
 from retention.sweep import Dispatch, Metrics, NoMetrics, Sweep, SweepOptions
 from stores import Access, Store, StoreOptions, open_store
 from stores.options import now
-from worker.filters import select_filters
+from worker.filters import known_filters, select_filters
 from worker.settings import StoreSettings, SweepSettings
 from worker.settings.policies import checked_against
 
@@ -35,6 +35,7 @@ def sweep_options(settings: SweepSettings) -> SweepOptions:
         max_share=settings.max_share,
         policies=settings.policies,
         allow_server_database=settings.allow_server_database,
+        filter_timeout=settings.filter_timeout,
     )
 
 
@@ -96,7 +97,9 @@ def assemble(
     clock: Clock = now,
 ) -> Sweep:
     """Put the sweep of an opened store together."""
-    filters = select_filters(FilterRegistry(), sweep.filters, opened)
+    minutes = sweep.flows_engine_grace_minutes
+    grace = None if minutes is None else Grace(timedelta(minutes=minutes), clock)
+    filters = select_filters(known_filters(grace), sweep.filters, opened)
     return Sweep(
         opened,
         store.policy,

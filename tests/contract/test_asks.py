@@ -14,6 +14,8 @@ from tests.contract.direct_redis import DirectRedis
 from tests.contract.lab import NOW, Lab, on_postgres, on_redis, parks, refuses_parks
 from tests.seeding import config_of
 
+Act = Callable[[], object]
+
 
 @pytest.fixture
 def asks(lab: Lab) -> Asks:
@@ -49,7 +51,7 @@ def shorten(lab: Lab, minutes: int) -> None:
 @refuses_parks
 def test_a_store_of_one_process_or_file_refuses_in_one_line(lab: Lab) -> None:
     assert not holds_asks(lab.store)
-    readings: tuple[Callable[[], object], ...] = (
+    readings: tuple[Act, ...] = (
         lambda: lab.store.asks,
         lambda: asks_of(lab.store),
     )
@@ -93,7 +95,7 @@ def test_a_park_without_a_deadline_is_refused_before_anything_is_parked(
 ) -> None:
     asks.open_ask("t", "a", ahead(5))
     before = lab.dump()
-    calls: tuple[Callable[[], object], ...] = (
+    calls: tuple[Act, ...] = (
         lambda: asks.open_ask("t", "b", None),
         lambda: asks.open_ask("t", "a", None),
         lambda: asks.open_barrier("t", "b", ["a"], None),
@@ -116,7 +118,7 @@ def test_a_deadline_in_no_time_zone_is_refused(asks: Asks) -> None:
     asks.open_ask("t", "known", ahead(5))
     asks.open_barrier("t", "known", ["known"], ahead(5))
     naive = ahead(5).replace(tzinfo=None)
-    calls: tuple[Callable[[], object], ...] = (
+    calls: tuple[Act, ...] = (
         lambda: asks.open_ask("t", "a", naive),
         lambda: asks.open_ask("t", "known", naive),
         lambda: asks.open_barrier("t", "known", ["known"], naive),

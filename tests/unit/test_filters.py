@@ -1,12 +1,17 @@
 """Asking the live-thread filters: whom a thread counts for, and what fails the sweep."""
 
+import contextvars
+import threading
 from collections.abc import Iterable, Sequence
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from retention.errors import ConfigurationError, LiveThreadFilterError, StoreUnavailableError
-from retention.filters import FilterRegistry, FlowsEngineFilter, ask
+from retention.filters import FilterRegistry, FlowsEngineFilter, Grace, ask, default_owners
+from retention.threads import LedgerEntry, ThreadFacts
 from stores import open_store
 
 
@@ -20,7 +25,7 @@ class Answers:
 
     def claims(self, thread_ids: Sequence[str]) -> Iterable[str]:
         self.asked.append(thread_ids)
-        if isinstance(self._answer, Exception):
+        if isinstance(self._answer, BaseException):
             raise self._answer
         answer: Iterable[str] = self._answer
         return answer
@@ -124,3 +129,99 @@ def test_the_flows_engine_filter_refuses_a_store_that_cannot_tell_parked_threads
         store.threads = object()  # type: ignore[assignment]
         with pytest.raises(ConfigurationError, match=r"'flows-engine' needs .*; memory"):
             FlowsEngineFilter(store)
+
+
+class Hangs:
+    """A filter that does not answer until it is let go."""
+
+    owner = "hangs"
+
+    def __init__(self) -> None:
+        self.go_on = threading.Event()
+
+    def claims(self, thread_ids: Sequence[str]) -> Iterable[str]:
+        assert self.go_on.wait(timeout=30)
+        return thread_ids
+
+
+def test_a_filter_that_does_not_answer_in_time_fails() -> None:
+    hangs = Hangs()
+    with pytest.raises(LiveThreadFilterError, match=r"'hangs' failed: .* within 0.05 seconds"):
+        ask([Answers(["a"]), hangs], ["a"], timedelta(milliseconds=50))
+    hangs.go_on.set()
+
+
+def test_an_answer_in_time_is_the_same_as_one_without_a_limit() -> None:
+    hangs = Hangs()
+    hangs.go_on.set()
+    assert ask([hangs], ["a"], timedelta(seconds=30)) == {"a": "hangs"}
+
+
+@pytest.mark.parametrize(
+    ("raised", "seen"),
+    [
+        (KeyError("x"), LiveThreadFilterError),
+        (TimeoutError("its own"), LiveThreadFilterError),
+        (StoreUnavailableError("gone"), StoreUnavailableError),
+        (SystemExit(3), SystemExit),
+    ],
+)
+def test_what_a_filter_raises_within_its_time_is_seen_as_without_a_limit(
+    raised: BaseException, seen: type[BaseException]
+) -> None:
+    for timeout in (None, timedelta(seconds=30)):
+        with pytest.raises(seen) as caught:
+            ask([Answers(raised)], ["a"], timeout)
+        assert "did not answer" not in str(caught.value)
+
+
+def test_a_filter_runs_in_the_context_of_whoever_asks() -> None:
+    name = contextvars.ContextVar("name", default="nobody's")
+
+    class Reads:
+        owner = "reads"
+
+        def claims(self, thread_ids: Sequence[str]) -> Iterable[str]:
+            return [name.get()]
+
+    name.set("a")
+    assert ask([Reads()], ["a"], timedelta(seconds=30)) == {"a": "reads"}
+
+
+def test_the_default_filters_are_those_that_suit_the_store() -> None:
+    with open_store("memory://") as store:
+        assert default_owners(store) == ("flows-engine",)
+    assert default_owners(cast(Any, SimpleNamespace(holds_asks=True))) == (
+        "interactions",
+        "agents",
+        "flows-engine",
+    )
+
+
+@pytest.mark.parametrize("owner", ["interactions", "agents"])
+def test_a_filter_for_asks_refuses_a_store_that_holds_none(owner: str) -> None:
+    with (
+        open_store("memory://") as store,
+        pytest.raises(ConfigurationError, match="the memory store cannot hold asks"),
+    ):
+        FilterRegistry().select([owner], store)
+    with pytest.raises(ConfigurationError, match="the given store cannot hold asks"):
+        FilterRegistry().select([owner], cast(Any, object()))
+
+
+NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("facts", "is_over"),
+    [
+        (ThreadFacts("t", "h", NOW - timedelta(hours=1)), True),
+        (ThreadFacts("t", "h", NOW - timedelta(minutes=59)), False),
+        (ThreadFacts("t", "h", None), False),
+        (ThreadFacts("t", "h", NOW - timedelta(hours=2), LedgerEntry("t")), True),
+        (ThreadFacts("t", "h", NOW - timedelta(hours=2), LedgerEntry("t", NOW)), False),
+        (ThreadFacts("t", "h", NOW, LedgerEntry("t", NOW - timedelta(hours=2))), False),
+    ],
+)
+def test_a_grace_counts_from_the_last_activity(facts: ThreadFacts, is_over: bool) -> None:
+    assert Grace(timedelta(hours=1), lambda: NOW).is_over(facts) is is_over

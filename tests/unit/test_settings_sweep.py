@@ -1,5 +1,6 @@
 """Each ``SWEEP_`` setting: its default, its bounds, and one line for each way to get it wrong."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -25,7 +26,9 @@ DEFAULTS: dict[str, Any] = {
     "time_budget_seconds": None,
     "max_threads": None,
     "max_share": None,
-    "filters": ("flows-engine",),
+    "filters": None,
+    "filter_timeout_seconds": None,
+    "flows_engine_grace_minutes": None,
     "policies": (),
     "allow_server_database": False,
     "orphan_grace_seconds": 3600,
@@ -55,6 +58,8 @@ WHOLE: dict[str, tuple[int, int, str, str | None]] = {
     "ORPHAN_GRACE_SECONDS": (0, 2_592_000, "seconds", None),
     "BATCH_ATTEMPTS": (1, 100, "attempts", None),
     "PUSHGATEWAY_TIMEOUT_SECONDS": (1, 60, "seconds", None),
+    "FILTER_TIMEOUT_SECONDS": (1, 86_400, "seconds", "a quarter of the soft time limit"),
+    "FLOWS_ENGINE_GRACE_MINUTES": (1, 52_560_000, "minutes", "never"),
 }
 
 SCHEDULE_RULE = (
@@ -126,8 +131,13 @@ def test_the_bounds_themselves_are_allowed_and_one_beyond_is_not(name: str) -> N
     low, high, _, _ = WHOLE[name]
     for value in (low - 1, high + 1):
         assert whole_rule(name) in refusal(**{name: str(value)})
-    # The three that must be in order are set together.
-    order = {"LEASE_SECONDS", "SOFT_TIME_LIMIT_SECONDS", "VISIBILITY_TIMEOUT_SECONDS"}
+    # Those that must be in order are set together.
+    order = {
+        "FILTER_TIMEOUT_SECONDS",
+        "SOFT_TIME_LIMIT_SECONDS",
+        "LEASE_SECONDS",
+        "VISIBILITY_TIMEOUT_SECONDS",
+    }
     for value in {low, high} if name not in order else ():
         assert getattr(load(**{name: str(value)}), name.lower()) == value
 
@@ -274,6 +284,13 @@ def test_a_metrics_prefix_that_begins_no_metric_name_is_refused(value: str) -> N
             ),
         ),
         (
+            {"FILTER_TIMEOUT_SECONDS": "240"},
+            (
+                "SWEEP_FILTER_TIMEOUT_SECONDS=240 is refused: "
+                "it must be below SWEEP_SOFT_TIME_LIMIT_SECONDS=240 (its default)"
+            ),
+        ),
+        (
             {"LEASE_SECONDS": "240"},
             (
                 "SWEEP_SOFT_TIME_LIMIT_SECONDS=240 (its default) is refused: "
@@ -289,10 +306,16 @@ def test_a_metrics_prefix_that_begins_no_metric_name_is_refused(value: str) -> N
         ),
     ],
 )
-def test_soft_limit_lease_and_visibility_timeout_must_be_in_this_order(
+def test_filter_timeout_soft_limit_lease_and_visibility_timeout_must_be_in_this_order(
     variables: dict[str, str], line: str
 ) -> None:
     assert refusal(**variables) == line
+
+
+def test_an_unset_filter_timeout_is_a_quarter_of_the_soft_time_limit() -> None:
+    assert load(SOFT_TIME_LIMIT_SECONDS="10").filter_timeout == timedelta(seconds=2.5)
+    assert load(FILTER_TIMEOUT_SECONDS="239").filter_timeout == timedelta(seconds=239)
+    assert load(FILTER_TIMEOUT_SECONDS="null").filter_timeout == timedelta(seconds=60)
 
 
 def test_an_unset_visibility_timeout_is_twice_the_lease() -> None:

@@ -2,6 +2,7 @@
 
 import math
 import re
+from datetime import timedelta
 from itertools import pairwise
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
@@ -11,6 +12,7 @@ from pydantic_settings import SettingsConfigDict
 
 from retention.errors import ConfigurationError
 from retention.operator import OperatorPolicy
+from retention.policy import MAX_MINUTES
 from worker.settings.policies import POLICIES_RULE, parse_policies
 from worker.settings.queue import QueueName, QueueType
 from worker.settings.rules import (
@@ -175,10 +177,28 @@ class SweepSettings(SettingsGroup):
             "A plan with more than this share of all threads is refused.",
         )
     )
-    filters: Annotated[tuple[str, ...], BeforeValidator(_filter_names)] = setting(
-        ("flows-engine",),
+    filters: Annotated[tuple[str, ...] | None, BeforeValidator(_filter_names)] = setting(
+        None,
         "names of live-thread filters joined by commas, each once, are needed, or null for none",
-        "The live-thread filters to ask before a delete.",
+        "The live-thread filters to ask before a delete; a thread counts for the first that claims "
+        "it. Unset: interactions,agents,flows-engine; the last alone where no asks can be held.",
+    )
+    filter_timeout_seconds: OptionalWhole = whole(
+        None,
+        1,
+        _DAY_SECONDS,
+        "seconds",
+        "How long a live-thread filter may take over one batch until it fails the sweep; below the "
+        "soft time limit. Unset is a quarter of that.",
+        null="a quarter of the soft time limit",
+    )
+    flows_engine_grace_minutes: OptionalWhole = whole(
+        None,
+        1,
+        MAX_MINUTES,
+        "minutes",
+        "How long after a thread's last activity flows-engine lets go of its pending interrupt.",
+        null="never",
     )
     policies: Annotated[tuple[OperatorPolicy, ...], BeforeValidator(parse_policies)] = setting(
         (),
@@ -229,6 +249,11 @@ class SweepSettings(SettingsGroup):
     )
 
     @property
+    def filter_timeout(self) -> timedelta:
+        """How long a live-thread filter may take over one batch."""
+        return timedelta(seconds=self.filter_timeout_seconds or self.soft_time_limit_seconds / 4)
+
+    @property
     def visibility_timeout(self) -> int:
         """Seconds after which a Redis broker delivers an unfinished task again."""
         return self.visibility_timeout_seconds or 2 * self.lease_seconds
@@ -252,7 +277,9 @@ def _check_order(settings: SweepSettings) -> None:
 
     In any other order two workers would do the same work at the same time.
     """
+    given = settings.filter_timeout_seconds
     steps = [
+        *([] if given is None else [("filter_timeout_seconds", given)]),
         ("soft_time_limit_seconds", settings.soft_time_limit_seconds),
         ("lease_seconds", settings.lease_seconds),
         ("visibility_timeout_seconds", settings.visibility_timeout),
