@@ -4,20 +4,22 @@ Facts are read and judged first; the script that deletes compares the thread's r
 thread that changed in between is looked at again. Delete and outcome are one step in the bucket.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
+from retention.abilities import Erased
 from retention.errors import ClaimLostError, StoreError, StoreUnavailableError
 from retention.late_writes import DeadRows
 from retention.ports import Claim
 from retention.runs import Candidate, Outcome, ThreadOutcome
 from retention.sweep.examine import examine_all
-from retention.threads import Judge
+from retention.threads import Judge, ThreadFacts
 from stores.options import StoreOptions
 from stores.redis import outcomes as kept
 from stores.redis.buckets import THREADS_A_CALL, chosen_of, in_rounds, on_threads
 from stores.redis.connection import Connection
 from stores.redis.dead import remove_dead
+from stores.redis.erasing import erase, read_holdings
 from stores.redis.layout import bucket_of, micros, raw
 from stores.redis.requests import Arg, Call, Steps
 from stores.redis.runs import RedisClaim, RedisRunLog
@@ -79,6 +81,25 @@ class RedisDeleter:
             raise
         outcomes.update(dict.fromkeys(left, ThreadOutcome(Outcome.BUSY)))
         self._runs.record(claim, outcomes)
+
+    def holdings(self, thread_id: str) -> dict[str, int]:
+        """How much each key holds of a thread, and which indexes name it; the run log apart."""
+        return self._connection.run(read_holdings(thread_id))
+
+    def erase(self, thread_id: str, may_go: Callable[[ThreadFacts], bool]) -> Erased:
+        """Delete all of a thread, its ledger entry too, if its facts allow that.
+
+        Raises:
+            StoreUnavailableError: The store cannot be reached, or the thread changes all the time.
+        """
+        for _ in range(_LOOKS):
+            facts, revision = self._threads.known([thread_id])[thread_id]
+            if not may_go(facts):
+                return Erased(facts)
+            held = self.holdings(thread_id)
+            if self._connection.run(erase(thread_id, revision)):
+                return Erased(facts, held)
+        raise StoreUnavailableError(f"Redis: thread {thread_id!r} changes all the time")
 
     def remnants(self, heads: Mapping[str, str], *, whole: bool) -> set[str]:
         """Of these deleted threads, those whose id holds rows (again); from the head on or not.

@@ -5,19 +5,24 @@ before it holds anything is kept for its waiting retention.
 """
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
-from retention.errors import ThreadEndedError
+from retention.abilities import HoldsPage, Redated, Refusal, ThreadState
+from retention.errors import StoreUnavailableError, ThreadEndedError
 from retention.policy import RetentionPolicy, ThreadRetention
-from retention.threads import Hold, LedgerEntry
+from retention.threads import Ended, Hold, LedgerEntry
 from stores.options import StoreOptions
-from stores.redis.buckets import chosen_of, in_rounds, on_threads
+from stores.redis.buckets import chosen_of, in_rounds, on_threads, parts
 from stores.redis.connection import Connection
 from stores.redis.facts import read_known
-from stores.redis.layout import BUCKETS, bucket, micros, raw
-from stores.redis.requests import Arg, Call, Steps
+from stores.redis.layout import BUCKETS, bucket, bucket_of, micros, raw
+from stores.redis.listings import listing
+from stores.redis.requests import Arg, Call, Steps, one
 from stores.redis.scripts import Script, thread_script
+
+#: How often a thread is judged that changes each time before it is ended.
+_LOOKS = 3
 
 
 class RedisLedger:
@@ -136,6 +141,48 @@ class RedisLedger:
         """Async twin of ``release``."""
         return await asyncio.to_thread(self.release, thread_ids)
 
+    def holds_page(self, after: str | None, limit: int) -> HoldsPage:
+        """Threads with a hold, lapsed ones too, bucket by bucket, in each by the hold's end.
+
+        A page may be shorter than the limit though others follow.
+
+        Raises:
+            ConfigurationError: The cursor is none of such a listing.
+        """
+        script = thread_script("holds_page", "row", "order")
+        found, cursor = self._connection.run(listing(script, after, limit, "holds"))
+        entries = (item.facts.entry for item in found)
+        # The index may name threads that expired with their holds.
+        return HoldsPage([entry for entry in entries if entry and entry.hold], cursor)
+
+    def end(self, thread_id: str, ended: Ended, refusal: Refusal) -> str | None:
+        """Mark a thread finished for good, unless its state forbids that; it is compared again.
+
+        Returns:
+            Why it was not ended; None where it was.
+
+        Raises:
+            StoreUnavailableError: The store cannot be reached, or the thread changes all the time.
+        """
+        return self._connection.run(self._end(thread_id, ended, refusal))
+
+    def redate(self, marks: Sequence[Redated]) -> int:
+        """Give these marks their due times; says how many were moved.
+
+        A thread that was marked anew since is left alone.
+
+        Raises:
+            StoreUnavailableError: The store cannot be reached.
+        """
+        by_id = {mark.thread_id: mark for mark in marks}
+        script, calls = thread_script("ledger_redate"), list[Call]()
+        for start, ids in parts(by_id):
+            args: list[Arg] = []
+            for mark in map(by_id.__getitem__, ids):
+                args += raw(mark.thread_id), micros(mark.marked_at), micros(mark.due_at)
+            calls.append(Call(script, start, args))
+        return sum(self._connection.run(in_rounds(calls)))
+
     def entries(self, thread_ids: Collection[str]) -> dict[str, LedgerEntry]:
         """What the ledger keeps of these threads; unknown ones are left out."""
         known = self._connection.run(read_known(_texts(thread_ids)))
@@ -149,6 +196,24 @@ class RedisLedger:
         here. At most ``limit`` are dropped, shared out over the buckets.
         """
         return self._connection.run(_drop_expired(limit))
+
+    def _end(self, thread_id: str, ended: Ended, refusal: Refusal) -> Steps[str | None]:
+        for _ in range(_LOOKS):
+            known = yield from read_known([thread_id])
+            facts, revision = known[thread_id]
+            asked = yield from on_threads(thread_script("parked", "order"), [thread_id])
+            failed = yield from on_threads(thread_script("failed", "order", "places"), [thread_id])
+            state = ThreadState(facts, False, bool(chosen_of(asked)), bool(chosen_of(failed)))
+            why = refusal(state)
+            if why is not None:
+                return why
+            declared = facts.entry.declared if facts.entry else None
+            due_at = ended.at + self._policy.for_thread(declared).finished
+            word = (micros(ended.at), micros(due_at), raw(ended.by), raw(ended.reason))
+            args = (raw(thread_id), revision, *word)
+            if (yield from one(thread_script("ledger_end"), bucket_of(thread_id), *args)):
+                return None
+        raise StoreUnavailableError(f"Redis: thread {thread_id!r} changes all the time")
 
     def _ended_error(self, thread_id: str) -> ThreadEndedError:
         entry = self.entries([thread_id]).get(thread_id)

@@ -2,20 +2,26 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
+from retention.abilities import ExpiringPage
 from retention.ports import Page
 from retention.threads import ThreadFacts
-from stores.redis.buckets import chosen_of, in_rounds, on_threads
+from stores.redis.buckets import chosen_of, in_rounds, on_threads, parts
 from stores.redis.connection import Connection
 from stores.redis.facts import Known, facts_of, read_known
 from stores.redis.head_metadata import read_metadata
-from stores.redis.layout import BUCKETS, bucket, micros, text
-from stores.redis.requests import Call, Steps
+from stores.redis.layout import BUCKETS, bucket, bucket_of, micros, raw, text
+from stores.redis.listings import listing
+from stores.redis.requests import Call, Steps, one
 from stores.redis.scripts import thread_script
 
 #: Buckets that are asked at once how much is due there: eight rounds where nothing is.
 _BUCKETS_A_LOOK = 32
+#: Threads that one call measures: every value of each is looked at.
+_THREADS_A_MEASURE = 20
+
+_MILLISECOND = timedelta(milliseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +93,36 @@ class RedisThreads:
         """Of these threads, those with an interrupt on the head of any of their namespaces."""
         steps = on_threads(thread_script("parked", "order"), thread_ids)
         return chosen_of(self._connection.run(steps))
+
+    def failures(self, thread_ids: Sequence[str]) -> set[str]:
+        """Of these threads, those with an error on the head of any of their namespaces."""
+        steps = on_threads(thread_script("failed", "order", "places"), thread_ids)
+        return chosen_of(self._connection.run(steps))
+
+    def sizes(self, thread_ids: Sequence[str]) -> dict[str, int]:
+        """The memory that each of these threads takes up, in bytes."""
+        script = thread_script("sizes")
+        chosen = [*parts(thread_ids, _THREADS_A_MEASURE)]
+        calls = [Call(script, start, [*map(raw, ids)]) for start, ids in chosen]
+        replies = self._connection.run(in_rounds(calls))
+        sized = zip(chosen, replies, strict=True)
+        return {t: size for (_, ids), sizes in sized for t, size in zip(ids, sizes, strict=True)}
+
+    def time_left(self, thread_id: str) -> timedelta | None:
+        """The time until a thread's keys expire; None where they do not, or are gone."""
+        steps = one(thread_script("time_left"), bucket_of(thread_id), raw(thread_id))
+        left = self._connection.run(steps)
+        return timedelta(milliseconds=left) if left >= 0 else None
+
+    def expiring_page(self, within: timedelta, after: str | None, limit: int) -> ExpiringPage:
+        """Threads whose keys expire within a time from now, by the server's clock.
+
+        Raises:
+            ConfigurationError: The cursor is none of such a listing.
+        """
+        script, time = thread_script("expiring_page", "row", "order"), within // _MILLISECOND
+        found, cursor = self._connection.run(listing(script, after, limit, "threads", time))
+        return ExpiringPage([(t.facts, int(t.value) * _MILLISECOND) for t in found], cursor)
 
 
 def _due_page(now: int, cursor: DueCursor, limit: int) -> Steps[Page]:
