@@ -2,6 +2,8 @@
 
 import contextlib
 import logging
+import os
+import signal
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -139,6 +141,25 @@ def test_a_store_outlives_a_restart_of_its_server(server: RedisServer) -> None:
         # Its scripts are gone as well as its keys.
         store.ledger.start(["t"])
         assert set(store.ledger.entries(["t"])) == {"t"}
+
+
+async def test_a_server_that_answers_nothing_holds_a_call_up_for_its_time_and_no_longer(
+    server: RedisServer,
+) -> None:
+    options = StoreOptions(statement_timeout=timedelta(milliseconds=200))
+    assert server.pid is not None
+    async with aopen_store(server.url(), settings=options) as store:
+        await store.saver.aget_tuple(config_of("t"))
+        os.kill(server.pid, signal.SIGSTOP)
+        try:
+            with pytest.raises(StoreUnavailableError, match="Timeout"):
+                store.threads.count_threads()
+            with pytest.raises(StoreUnavailableError, match="Timeout"):
+                await store.saver.aget_tuple(config_of("t"))
+        finally:
+            os.kill(server.pid, signal.SIGCONT)
+        assert store.threads.count_threads() == 0
+        assert await store.saver.aget_tuple(config_of("t")) is None
 
 
 @pytest.mark.parametrize(
