@@ -73,6 +73,7 @@ _MEANINGS = {
     "sweep_skipped": "Another run holds the store.",
     "thread_ids_unreadable": "Threads whose id is no UTF-8 text, in a SQLite store, are left alone;"
     " the first is named, as a literal of SQL.",
+    "thread_erased": "An operator erased a thread, or a hold kept it: see its outcome.",
     "thread_failed": "A thread could not be deleted; the others go on.",
     "thread_spared": "A live-thread filter claimed a thread past its horizon.",
     "waiting_policies_unused": "Waiting threads go by themselves here: policies shorten only the "
