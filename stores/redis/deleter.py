@@ -11,7 +11,7 @@ from retention.abilities import Erased
 from retention.errors import ClaimLostError, StoreError, StoreUnavailableError
 from retention.late_writes import DeadRows
 from retention.ports import Claim
-from retention.runs import Candidate, Outcome, ThreadOutcome
+from retention.runs import Outcome, ThreadOutcome
 from retention.sweep.examine import examine_all
 from retention.threads import Judge, ThreadFacts
 from stores.options import StoreOptions
@@ -124,7 +124,6 @@ class RedisDeleter:
         known = self._threads.known([candidate.thread_id for candidate in candidates])
         facts = {thread_id: found for thread_id, (found, _) in known.items()}
         examined = examine_all(candidates, facts, judge, spared)
-        parked = self._parked_since(claim, candidates, examined)
         outcomes: dict[int, ThreadOutcome] = {}
         doomed: dict[bytes, list[_Doomed]] = {}
         for position, outcome in examined.items():
@@ -132,27 +131,11 @@ class RedisDeleter:
             written = kept.written(outcome)
             if written is None:
                 outcomes[index] = outcome
-            elif thread_id in parked:
-                outcomes[index] = ThreadOutcome(Outcome.RESTARTED)
             else:
                 thread = (index, thread_id, known[thread_id][1], outcome, written)
                 doomed.setdefault(bucket_of(thread_id), []).append(thread)
         outcomes.update(self._connection.run(_delete(claim, doomed)))
         return outcomes
-
-    def _parked_since(
-        self, claim: Claim, candidates: Sequence[Candidate], examined: Mapping[int, ThreadOutcome]
-    ) -> set[str]:
-        """Of the threads to be deleted, those parked since the run began: no filter may know it.
-
-        Asked after their revisions were read: whoever parks one later changes that.
-        """
-        going = [
-            candidates[i].thread_id for i, o in examined.items() if kept.written(o) is not None
-        ]
-        since = micros(claim.run.started_at)
-        steps = on_threads(thread_script("asks_open"), going, "oa", since)
-        return chosen_of(self._connection.run(steps))
 
 
 def _delete(
@@ -164,7 +147,8 @@ def _delete(
         for start, threads in doomed.items()
         for first in range(0, len(threads), THREADS_A_CALL)
     ]
-    fence: tuple[Arg, ...] = (kept.name_of(claim.batch), claim.batch.attempts, claim.deadline)
+    since = micros(claim.run.started_at)
+    fence = (kept.name_of(claim.batch), claim.batch.attempts, claim.deadline, since)
     script = thread_script("delete")
     calls = [Call(script, start, [*fence, *_args(some)]) for start, some in chosen]
     replies = yield from in_rounds(calls)
@@ -173,7 +157,9 @@ def _delete(
         if isinstance(reply, bytes):
             raise ClaimLostError(f"the claim of a batch of run {claim.batch.run_id!r} is over")
         for (index, _, _, outcome, _), done in zip(threads, reply, strict=True):
-            if done:
+            if done == 2:
+                outcomes[index] = ThreadOutcome(Outcome.RESTARTED)
+            elif done:
                 outcomes[index] = outcome if done == 1 else kept.read(done)
     return outcomes
 

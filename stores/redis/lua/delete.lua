@@ -1,8 +1,9 @@
 -- Deletes threads of a claimed batch that are as they were judged, and records it in one step.
--- ARGV: batch, attempt, the claim's end by the server's clock in milliseconds, then of each thread
--- its position in the batch, id, revision when judged (empty where it was gone), and outcome.
--- Answers 'lost' where the claim is over, else for each thread 1, 0 where it has changed, or the
--- outcome that an earlier call of the same batch recorded.
+-- ARGV: batch, attempt, the claim's end by the server's clock in milliseconds, the run's start, then
+-- of each thread its position in the batch, id, revision when judged (empty where it was gone),
+-- and outcome. Answers 'lost' where the claim is over, else for each thread 1; 0 where it has
+-- changed; 2 where it was parked since that start, so that no filter may know it; or the outcome
+-- that an earlier call of the same batch recorded.
 local outcomes = BUCKET .. 'o:' .. ARGV[1]
 local t = redis.call('TIME')
 if t[1] * 1000 + math.floor(t[2] / 1000) >= tonumber(ARGV[3])
@@ -13,7 +14,7 @@ end
 local known = {}
 if redis.call('EXISTS', outcomes) == 1 then
   local positions = {}
-  for i = 4, #ARGV, 4 do positions[#positions + 1] = ARGV[i] end
+  for i = 5, #ARGV, 4 do positions[#positions + 1] = ARGV[i] end
   known = redis.call('HMGET', outcomes, unpack(positions))
 end
 
@@ -30,15 +31,23 @@ local function clear(k, id)
   return true
 end
 
+local asks, since = redis.call('EXISTS', ASKS) == 1, tonumber(ARGV[4])
+local function is_parked(id)
+  local opened = asks and redis.call('HGET', BUCKET .. 'm:' .. id, 'oa')
+  return opened and tonumber(opened) > since and is_whole(keys_of(id))
+end
+
 local replies, keys, ids, recorded = {}, {}, {}, {}
 local starts = keys_of('')
 redis.call('UNLINK', BUCKET .. 'nothing')
-for i = 4, #ARGV, 4 do
-  local n, id = i / 4, ARGV[i + 1]
+for i = 5, #ARGV, 4 do
+  local n, id = (i - 1) / 4, ARGV[i + 1]
   if known[n] then
     replies[n] = known[n]
   elseif (redis.call('HGET', starts[1] .. id, 'rev') or '') ~= ARGV[i + 2] then
     replies[n] = 0
+  elseif is_parked(id) then
+    replies[n] = 2
   else
     replies[n] = 1
     recorded[#recorded + 1] = ARGV[i]
@@ -52,7 +61,9 @@ for i = 4, #ARGV, 4 do
 end
 if #keys > 0 then
   redis.call('UNLINK', unpack(keys))
-  for _, index in ipairs({ LIVE, EXPIRY, MARKS, HOLDS, ASKS }) do redis.call('ZREM', index, unpack(ids)) end
+  for _, index in ipairs({ LIVE, EXPIRY, MARKS, HOLDS, ASKS }) do
+    redis.call('ZREM', index, unpack(ids))
+  end
 end
 if #recorded > 0 then
   redis.call('HSET', outcomes, unpack(recorded))
