@@ -21,6 +21,9 @@ from retention.threads import Horizon, Judge, Rule
 
 log = logging.getLogger("retention.sweep")
 
+#: Outcomes whose threads the log names; all others are only counted.
+_NAMED = (Outcome.SPARED, Outcome.FAILED)
+
 
 def sweep_threads(
     store: CheckpointStore,
@@ -149,6 +152,8 @@ def _keep_marks(
 def log_outcomes(claim: Claim) -> None:
     """Say in the log which threads were spared and which failed."""
     for index, thread in claim.batch.outcomes.items():
+        if thread.outcome not in _NAMED:
+            continue
         candidate = claim.batch.candidates[index]
         where: dict[str, Any] = {
             "run": claim.run.run_id,
@@ -158,5 +163,5 @@ def log_outcomes(claim: Claim) -> None:
         }
         if thread.outcome is Outcome.SPARED:
             event(log, logging.WARNING, "thread_spared", **where, owner=thread.detail)
-        elif thread.outcome is Outcome.FAILED:
+        else:
             event(log, logging.ERROR, "thread_failed", **where, error=thread.detail)
