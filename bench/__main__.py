@@ -1,4 +1,4 @@
-"""``./run bench sweep --store sqlite|postgres|redis``, ``./run bench redis|codec``."""
+"""``./run bench sweep --store sqlite|postgres|redis``, ``./run bench redis|codec|filters``."""
 
 import argparse
 import gc
@@ -15,6 +15,12 @@ def main() -> None:
         from bench.codec_types import compare_codecs
 
         compare_codecs(args.rounds)
+        return
+    if args.benchmark == "filters":
+        from bench.filters import STORES, compare_filters
+
+        for store in STORES if args.store is None else (args.store,):
+            compare_filters(store, args.threads, args.checkpoints, args.rounds)
         return
     with subject(args.store) as made:
         # As a worker does at its start: no contender waits for a look through all modules.
@@ -35,9 +41,9 @@ def main() -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="./run bench")
-    parser.add_argument("benchmark", choices=["sweep", "redis", "codec"])
+    parser.add_argument("benchmark", choices=["sweep", "redis", "codec", "filters"])
     parser.add_argument("--store", choices=["sqlite", "postgres", "redis"])
-    parser.add_argument("--threads", type=_count, default=10_000)
+    parser.add_argument("--threads", type=_count)
     parser.add_argument("--checkpoints", type=_count, default=5)
     parser.add_argument("--rounds", type=_count, default=3)
     kind = parser.add_mutually_exclusive_group()
@@ -46,6 +52,10 @@ def _arguments() -> argparse.Namespace:
     args = parser.parse_args()
     if args.benchmark == "redis" and args.store is None:
         args.store = "redis"
+    if args.threads is None:
+        args.threads = 200_000 if args.benchmark == "filters" else 10_000
+    if args.benchmark == "filters" and args.store == "sqlite":
+        parser.error("filters takes no --store that cannot hold asks: sqlite")
     if args.store is None and args.benchmark == "sweep":
         parser.error("the following arguments are required for sweep: --store")
     if args.benchmark == "redis" and args.store != "redis":

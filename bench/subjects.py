@@ -62,7 +62,7 @@ class PostgresSubject:
     def seed(self, threads: int, checkpoints: int, at: datetime) -> list[str]:
         """Write one thread through the saver, and copy its rows under other ids."""
         with psycopg.connect(self.address, autocommit=True) as connection:
-            for table in ("checkpoints", "checkpoint_blobs", "checkpoint_writes"):
+            for table in (*_COPIES, "retention_threads", "retention_asks", "retention_barriers"):
                 connection.execute(f"TRUNCATE {table}")
             with PostgresSaver.from_conn_string(self.address) as saver:
                 write_thread(saver, "template", checkpoints, at)

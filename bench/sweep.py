@@ -1,6 +1,7 @@
 """The sweep against the official saver's loop and against bare batched deletes."""
 
 import tracemalloc
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from bench.measure import Contender, report, take_turns
@@ -12,7 +13,8 @@ from retention.sweep.plan import candidates
 from stores import Access, StoreOptions, open_store
 
 _NOW = datetime.now(UTC)
-_LONG_AGO = _NOW - timedelta(days=30)
+#: When threads were written that are past every horizon.
+LONG_AGO = _NOW - timedelta(days=30)
 _JUST_NOW = _NOW - timedelta(minutes=5)
 
 
@@ -22,10 +24,10 @@ def compare_deletes(subject: Subject, threads: int, checkpoints: int, rounds: in
     looped = max(1, int(threads * subject.loop_share))
 
     def prepare() -> None:
-        ids[:] = subject.seed(threads, checkpoints, _LONG_AGO)
+        ids[:] = subject.seed(threads, checkpoints, LONG_AGO)
 
     def prepare_loop() -> None:
-        ids[:] = subject.seed_loop(threads, checkpoints, _LONG_AGO)
+        ids[:] = subject.seed_loop(threads, checkpoints, LONG_AGO)
 
     def sweep() -> None:
         sweep_once(subject.address, expected=threads)
@@ -58,7 +60,7 @@ def compare_memory(subject: Subject, threads: int, checkpoints: int) -> None:
     """Peak memory of a plan, at 2,000 threads and at all of them."""
     peaks = {}
     for count in (2_000, threads):
-        subject.seed(count, checkpoints, _LONG_AGO)
+        subject.seed(count, checkpoints, LONG_AGO)
         peaks[count] = plan_peak(subject.address)
         print(f"{count:,} candidates planned: peak {peaks[count] / 1e6:.1f} MB")
     print(f"ratio of the peaks: {peaks[threads] / peaks[2_000]:.2f}")
@@ -76,13 +78,13 @@ def plan_peak(address: str) -> int:
     return peak
 
 
-def sweep_once(address: str, expected: int) -> None:
+def sweep_once(address: str, expected: int, filters: Sequence[str] = ("flows-engine",)) -> None:
     """Open the store, sweep it, and check that all went."""
     with open_store(address, settings=StoreOptions(access=Access.WRITE)) as store:
         local = LocalDispatch()
-        filters = FilterRegistry().select(["flows-engine"], store)
-        options = SweepOptions(late_batches=0)
-        sweep = Sweep(store, RetentionPolicy(), filters, local, lambda: datetime.now(UTC), options)
+        chosen = FilterRegistry().select(filters, store)
+        options = SweepOptions(late_batches=0, filter_timeout=timedelta(seconds=60))
+        sweep = Sweep(store, RetentionPolicy(), chosen, local, lambda: datetime.now(UTC), options)
         result = run_sweep(sweep, local, f"bench-{datetime.now(UTC).isoformat()}")
         swept = result.to_json()["swept_count"]
     if swept != expected:

@@ -91,7 +91,8 @@ class FilterRegistry:
 def default_owners(store: CheckpointStore) -> tuple[str, ...]:
     """The owners of the shipped filters that can work on a store, in the order they are asked."""
     if holds_asks(store):
-        return InteractionsFilter.owner, AgentsFilter.owner, FlowsEngineFilter.owner
+        # The most telling first: a barrier has an open ask, and mostly an interrupt beside it.
+        return AgentsFilter.owner, InteractionsFilter.owner, FlowsEngineFilter.owner
     return (FlowsEngineFilter.owner,)
 
 

@@ -5,7 +5,13 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from retention.asks.model import Answer, Ask, AskState, Barrier, Outcome, Settled
-from retention.errors import ConfigurationError, ParkDeadlineError, ParkRefusedError
+from retention.errors import (
+    ConfigurationError,
+    ParkDeadlineError,
+    ParkRefusedError,
+    ThreadEndedError,
+)
+from retention.threads import Ended
 
 _OUTCOMES = {
     AskState.ANSWERED: Outcome.ANSWERED_BEFORE,
@@ -19,7 +25,8 @@ class Book:
     """All asks and barriers of one thread, as a store reads them and writes them back.
 
     The store holds the thread's lock meanwhile, or writes only where nobody else wrote. ``waiting``
-    is the thread's waiting retention; ``is_known`` says whether the thread holds anything.
+    is the thread's waiting retention; ``is_known`` says whether the thread holds anything;
+    ``ended`` is set where an operator ended it.
     """
 
     thread_id: str
@@ -27,6 +34,7 @@ class Book:
     barriers: dict[str, Barrier] = field(default_factory=dict)
     waiting: timedelta = timedelta()
     is_known: bool = True
+    ended: Ended | None = None
     #: The ids of what was opened or settled since the store read it.
     changed_asks: set[str] = field(default_factory=set)
     changed_barriers: set[str] = field(default_factory=set)
@@ -175,6 +183,8 @@ class Book:
         _check_zone(deadline)
         if not now < deadline <= latest:
             raise ParkDeadlineError(self.thread_id, deadline, latest)
+        if self.ended is not None:
+            raise ThreadEndedError(self.thread_id, self.ended.by, self.ended.reason)
         if not self.is_known:
             raise ParkRefusedError(
                 f"nothing is parked on thread {self.thread_id!r}: it holds nothing: "

@@ -8,10 +8,11 @@ import json
 import uuid
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from retention.asks import Ask, AskState, Barrier, Book
 from retention.errors import StoreUnavailableError
+from retention.threads import Ended
 from stores.asks import StoredAsks
 from stores.options import StoreOptions
 from stores.redis.buckets import chosen_of, in_rounds, on_threads
@@ -84,9 +85,12 @@ class RedisAsks(StoredAsks):
         """A thread's book, and as it is stored."""
         script = thread_script("asks_read")
         reading = one(script, bucket_of(thread_id), raw(thread_id), *self._retentions)
-        stored, waiting, is_known = self._connection.run(reading)
+        stored, waiting, is_known, *ended = self._connection.run(reading)
         book = _decoded(thread_id, stored)
         book.waiting, book.is_known = timedelta(milliseconds=int(waiting)), bool(is_known)
+        if ended:
+            at, by, reason = ended
+            book.ended = Ended(cast(datetime, instant(at)), text(by), text(reason))
         return book, stored
 
     def _write(self, book: Book, stored: bytes, *, opens: bool) -> bool:

@@ -69,6 +69,7 @@ class RelationalAsks(StoredAsks):
             if opens:
                 entry = self._ledger.entries_in(tx, [thread_id]).get(thread_id)
                 book.waiting = self._policy.for_thread(entry.declared if entry else None).waiting
+                book.ended = entry.ended if entry else None
                 book.is_known = entry is not None or self._ledger.holds_rows_in(tx, thread_id)
             result = work(book)
             self._parks.write(tx, book)

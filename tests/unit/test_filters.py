@@ -192,8 +192,8 @@ def test_the_default_filters_are_those_that_suit_the_store() -> None:
     with open_store("memory://") as store:
         assert default_owners(store) == ("flows-engine",)
     assert default_owners(cast(Any, SimpleNamespace(holds_asks=True))) == (
-        "interactions",
         "agents",
+        "interactions",
         "flows-engine",
     )
 

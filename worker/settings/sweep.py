@@ -181,7 +181,7 @@ class SweepSettings(SettingsGroup):
         None,
         "names of live-thread filters joined by commas, each once, are needed, or null for none",
         "The live-thread filters to ask before a delete; a thread counts for the first that claims "
-        "it. Unset: interactions,agents,flows-engine; the last alone where no asks can be held.",
+        "it. Unset: agents,interactions,flows-engine; the last alone where no asks can be held.",
     )
     filter_timeout_seconds: OptionalWhole = whole(
         None,
@@ -199,6 +199,14 @@ class SweepSettings(SettingsGroup):
         "minutes",
         "How long after a thread's last activity flows-engine lets go of its pending interrupt.",
         null="never",
+    )
+    on_deleted: Annotated[tuple[str, ...] | None, BeforeValidator(_filter_names)] = setting(
+        None,
+        "names of hooks joined by commas, each once, are needed, or null for none",
+        "The hooks to tell of deleted threads, in this order. Unset: all that are installed.",
+    )
+    on_deleted_timeout_seconds: Whole = whole(
+        30, 1, 3600, "seconds", "How long a hook may take for one batch before it has failed."
     )
     policies: Annotated[tuple[OperatorPolicy, ...], BeforeValidator(parse_policies)] = setting(
         (),
