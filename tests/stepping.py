@@ -15,8 +15,8 @@ import psycopg
 
 _DEADLINE_SECONDS = 20
 _POLL_SECONDS = 0.005
-#: Settings last for a transaction and touch no row: no step of their own.
-_NO_STEP = "SELECT set_config"
+#: The end of a transaction belongs to its last step; its begin travels with its first statement.
+_NO_STEP = ("COMMIT", "ROLLBACK")
 
 Work = Callable[[], object]
 
@@ -158,7 +158,7 @@ class _SteppedCursor(psycopg.Cursor[Any]):
 
     def execute(self, query: Any, *args: Any, **kwargs: Any) -> Any:
         super().execute(query, *args, **kwargs)
-        if not str(query).startswith(_NO_STEP):
+        if query not in _NO_STEP:
             self._report()
         return self
 
@@ -175,7 +175,9 @@ class _SteppedCursor(psycopg.Cursor[Any]):
 
 def gate_postgres(connection: psycopg.Connection[Any], pause: Callable[[], None]) -> None:
     """Call ``pause`` after each statement of a connection."""
-    kind = type("Stepped", (_SteppedCursor,), {"pause": staticmethod(pause)})
+    binds_itself = issubclass(connection.cursor_factory, psycopg.ClientCursor)
+    bases = (_SteppedCursor, psycopg.ClientCursor) if binds_itself else (_SteppedCursor,)
+    kind = type("Stepped", bases, {"pause": staticmethod(pause)})
     connection.cursor_factory = kind
 
 

@@ -9,6 +9,8 @@ from functools import cache
 from typing import Any
 
 import psycopg
+from psycopg import sql
+from psycopg.pq import TransactionStatus
 
 from stores.options import Access, StoreOptions
 from stores.postgres.errors import translated
@@ -23,24 +25,45 @@ _CONNECT_SECONDS = 10
 
 
 class PostgresTransaction:
-    """A transaction on one connection."""
+    """A transaction on one connection. It begins with its first statement, in one round trip."""
 
-    def __init__(self, connection: psycopg.Connection[Row]) -> None:
-        """Run statements on this connection."""
-        self._cursor = connection.cursor()
+    def __init__(self, connection: psycopg.Connection[Row], begin: str) -> None:
+        """Run statements on this connection, ``begin`` before the first."""
+        self._connection = connection
+        self._begin = begin
+        self._begun = False
 
     def rows(self, statement: str, **params: Any) -> list[Row]:
         """Run a statement and read all its rows."""
-        return self._cursor.execute(statement, _bound(params)).fetchall()
+        return self._execute(statement, params).fetchall()
 
     def change(self, statement: str, **params: Any) -> int:
         """Run a statement and say how many rows it changed."""
-        return self._cursor.execute(statement, _bound(params)).rowcount
+        return self._execute(statement, params).rowcount
 
     def change_many(self, statement: str, params: Sequence[Mapping[str, Any]]) -> None:
         """Run a statement once for each of these parameters, in one round trip."""
         if params:
-            self._cursor.executemany(statement, params)
+            self._start()
+            self._connection.cursor().executemany(statement, params)
+
+    def end(self, how: str) -> None:
+        """Commit or roll back, if any statement was run."""
+        if self._begun:
+            self._connection.execute(how)
+
+    def _start(self) -> None:
+        if not self._begun:
+            self._begun = True
+            self._connection.execute(self._begin)
+
+    def _execute(self, statement: str, params: Mapping[str, Any]) -> psycopg.Cursor[Row]:
+        cursor = self._connection.cursor()
+        if self._begun:
+            return cursor.execute(statement, _bound(params))
+        self._begun = True
+        cursor.execute(f"{self._begin.replace('%', '%%')}; {statement}", _bound(params))
+        return cursor.set_result(-1)
 
 
 class PostgresDatabase:
@@ -49,22 +72,36 @@ class PostgresDatabase:
     def __init__(self, dsn: str, options: StoreOptions) -> None:
         """Connect when first needed."""
         self._dsn = dsn
-        self._read_only = options.access is Access.READ
-        self._local = _local_settings(dsn, options)
+        settings = _local_settings(dsn, options)
+        read_only = " READ ONLY" if options.access is Access.READ else ""
+        self._begin = f"BEGIN ISOLATION LEVEL READ COMMITTED{read_only}; {settings}"
+        self._begin_lazily = f"{self._begin}; SET LOCAL synchronous_commit = off"
         self._lock = threading.RLock()
         self._connection: psycopg.Connection[Row] | None = None
         self._own_tables = False
 
     @contextmanager
-    def transaction(self) -> Iterator[PostgresTransaction]:
-        """A transaction at READ COMMITTED; its search path and timeouts end with it."""
+    def transaction(self, *, durable: bool = True) -> Iterator[PostgresTransaction]:
+        """A transaction at READ COMMITTED; its search path and timeouts end with it.
+
+        Without ``durable`` its end waits for no disk: a crash of the server may lose it, and then
+        all that was committed after it.
+        """
         with translated(), self._lock:
             connection = self._connected()
-            with connection.transaction():
-                connection.execute(*self._local)
-                yield PostgresTransaction(connection)
+            tx = PostgresTransaction(connection, self._begin if durable else self._begin_lazily)
+            try:
+                yield tx
+                tx.end("COMMIT")
+            except BaseException:
+                _roll_back(connection)
+                raise
 
-    reading = transaction
+    @contextmanager
+    def reading(self) -> Iterator[PostgresTransaction]:
+        """A transaction that only reads."""
+        with self.transaction() as tx:
+            yield tx
 
     @contextmanager
     def connected(self) -> Iterator[psycopg.Connection[Row]]:
@@ -113,9 +150,10 @@ class PostgresDatabase:
                 prepare_threshold=None,
                 connect_timeout=_CONNECT_SECONDS,
                 application_name="langgraph-retention",
+                # Parameters go into the text of a statement: the server takes several statements
+                # in one round trip only so, but in a pipeline, which costs the driver more.
+                cursor_factory=psycopg.ClientCursor,
             )
-            self._connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
-            self._connection.read_only = self._read_only or None
         return self._connection
 
 
@@ -151,8 +189,8 @@ def _in_psycopg(sql: str) -> str:
     return _PARAMETER.sub(r"%(\1)s", filled.replace("%", "%%"))
 
 
-def _local_settings(dsn: str, options: StoreOptions) -> tuple[str, dict[str, str]]:
-    """One statement that sets what lasts as long as a transaction, whatever pools connections."""
+def _local_settings(dsn: str, options: StoreOptions) -> str:
+    """Statements that set what lasts as long as a transaction, whatever pools connections."""
     values = {
         # Every statement here is answered by an index. Tables that were just filled or restored
         # have no statistics, and the planner would read them whole for each page and each batch.
@@ -160,11 +198,22 @@ def _local_settings(dsn: str, options: StoreOptions) -> tuple[str, dict[str, str
         "statement_timeout": _milliseconds(options.statement_timeout.total_seconds()),
         "lock_timeout": _milliseconds(options.lock_timeout.total_seconds()),
     }
+    local = [f"SET LOCAL {name} = '{value}'" for name, value in values.items()]
     schema = requested_schema(dsn)
     if schema is not None:
-        values["search_path"] = schema
-    calls = ", ".join(f"set_config('{name}', %({name})s, true)" for name in values)
-    return f"SELECT {calls}", values
+        path = sql.quote(schema)
+        local.append(f"SELECT set_config('search_path', {path}, true)")
+    return "; ".join(local)
+
+
+def _roll_back(connection: psycopg.Connection[Row]) -> None:
+    """Leave a transaction that failed; a connection that cannot even do that is given up."""
+    if connection.info.transaction_status is TransactionStatus.IDLE:
+        return
+    try:
+        connection.execute("ROLLBACK")
+    except psycopg.Error:
+        connection.close()
 
 
 def _milliseconds(seconds: float) -> str:
