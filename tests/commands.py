@@ -12,6 +12,8 @@ from typing import Any
 import click
 from click.testing import CliRunner
 
+from tests import forked
+from worker.cli import main
 from worker.cli.program import retention
 
 #: The console script's own lines.
@@ -58,6 +60,17 @@ def retention_process(
         timeout=120,
     )
     return Ran(done.returncode, done.stdout, done.stderr)
+
+
+def retention_forked(
+    *arguments: str,
+    folder: Path,
+    settings: Mapping[str, str] | None = None,
+    program: forked.Main = main,
+) -> Ran:
+    """Run the command as a process of its own that had it imported before, in a folder."""
+    env = environment(**(settings or {}))
+    return Ran(*forked.run(program, *arguments, folder=folder, env=env, seconds=120))
 
 
 def retention_command(*arguments: str) -> Ran:

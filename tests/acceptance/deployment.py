@@ -3,13 +3,15 @@
 import json
 import os
 import subprocess
-import sys
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from celery.__main__ import main as celery
+
 from stores import Access, Store, StoreOptions, open_store
+from tests import forked
 from tests.acceptance.nodes import LocalWorker, WorkerProcess
 
 # What a developer's shell may hold must not reach a deployment of the tests.
@@ -61,15 +63,9 @@ class Deployment:
 
     def run(self, *args: str, **settings: str) -> Done:
         """Run `celery -A worker` with these arguments, and these settings changed."""
-        return subprocess.run(
-            [sys.executable, "-m", "celery", "-A", "worker", *args],
-            cwd=self.folder,
-            env={**self.env, **settings},
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        env = {**self.env, **settings}
+        done = forked.run(celery, "-A", "worker", *args, folder=self.folder, env=env)
+        return Done(args, *done)
 
     def call(self, **kwargs: object) -> str:
         """Ask for a sweep as an operator does; gives the id that was printed."""

@@ -2,14 +2,15 @@
 
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
+from celery.__main__ import main as celery
 from pytest_celery import CeleryTestBackend, CeleryTestBroker, CeleryTestWorker
 
+from tests import forked
 from tests.waiting import eventually
 
 #: What a node's id is in a container; here it is the host part of a worker's name.
@@ -51,13 +52,13 @@ class WorkerProcess:
         self._env = env
         self._options = options
         self._log = folder / f"{name}.log"
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: forked.Process | None = None
         self.celeryconfig: dict[str, str] = {}
 
     @property
     def status(self) -> str:
         """A container's word for whether it runs."""
-        ended = self._process is None or self._process.poll() is not None
+        ended = self._process is None or self._process.exitcode is not None
         return "exited" if ended else "running"
 
     def worker_name(self) -> str:
@@ -70,20 +71,16 @@ class WorkerProcess:
 
     def start(self) -> None:
         """Start it; `ready` waits until it takes tasks."""
-        with self._log.open("ab") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "celery", "-A", "worker", *self._arguments()],
-                cwd=self._folder,
-                env=self._env,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
+        arguments = ("-A", "worker", *self._arguments())
+        self._process = forked.start(
+            celery, arguments, self._folder, self._env, self._log, self._log
+        )
 
     def _arguments(self) -> Sequence[str]:
         name = f"{self.name}@{HOST}"
-        return ("worker", "--loglevel", "INFO", "--hostname", name, *self._options)
+        # By default each worker waits a second at its start for what its neighbours have revoked.
+        alone = ("--without-mingle", "--hostname", name)
+        return ("worker", "--loglevel", "INFO", *alone, *self._options)
 
     def ready(self) -> bool:
         """Wait until it takes tasks."""
@@ -101,14 +98,23 @@ class WorkerProcess:
 
     def children(self) -> list[int]:
         """The process ids of its pool."""
+        return [child.pid for child in psutil.Process(self._pid).children()]
+
+    @property
+    def _pid(self) -> int:
         assert self._process is not None
-        return [child.pid for child in psutil.Process(self._process.pid).children()]
+        assert self._process.pid is not None
+        return self._process.pid
 
     def kill(self, signal: str | int = "SIGKILL") -> None:
         """Signal the whole process group, as a container's end would, and wait for the end."""
         assert self._process is not None
-        os.killpg(self._process.pid, _number(signal))
-        self._process.wait(timeout=30)
+        # One that has just been started has no group yet, or no children.
+        for send in (os.killpg, os.kill):
+            with suppress(ProcessLookupError):
+                send(self._pid, _number(signal))
+        self._process.join(timeout=30)
+        assert self._process.exitcode is not None
 
     def restart(self, timeout: int = 10) -> None:
         """Start it anew."""
@@ -122,17 +128,16 @@ class WorkerProcess:
 
     def ask_to_end(self) -> None:
         """Let it end in order, which takes a worker without an event loop some seconds."""
-        if self._process is not None and self._process.poll() is None:
+        if self._process is not None:
             self._process.terminate()
 
     def teardown(self) -> None:
         """End it, kindly at first."""
         self.ask_to_end()
-        try:
-            if self._process is not None:
-                self._process.wait(timeout=15)
-        except subprocess.TimeoutExpired:
-            self.kill()
+        if self._process is not None:
+            self._process.join(timeout=15)
+            if self._process.exitcode is None:
+                self.kill()
 
 
 class BeatProcess(WorkerProcess):

@@ -90,6 +90,8 @@ class SqlitePlace(HeldPlace):
         with self._connected() as db:
             if not row(db.execute(claimed, [now])):
                 return False
+            # A lock that is not held up is given back sooner.
+            db.execute("PRAGMA busy_timeout = 1000")
             try:
                 db.execute("BEGIN IMMEDIATE")
             except sqlite3.OperationalError:

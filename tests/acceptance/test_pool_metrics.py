@@ -42,7 +42,7 @@ def test_each_worker_pushes_what_all_of_them_did(
     name: str,
     long_ago: datetime,
 ) -> None:
-    """A second worker goes on where the first one ended."""
+    """A second worker goes on where the first one ended, however that was."""
     deployment.settings |= {"SWEEP_PUSHGATEWAY_URL": pushgateway.url, "SWEEP_STORE_NAME": name}
     for round_ in (1, 2):
         with deployment.opened() as store:
@@ -57,7 +57,7 @@ def test_each_worker_pushes_what_all_of_them_did(
         assert value(series, "spared_total", horizon="waiting", owner="flows-engine") == (
             1 if round_ == 1 else 3
         )
-        worker.container.teardown()
+        worker.kill()
     with deployment.opened() as store:
         begin_run(store)
     deployment.start_worker("w3", "--pool", "solo")

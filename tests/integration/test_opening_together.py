@@ -1,6 +1,5 @@
 """Ten processes open one database at once, and none fails."""
 
-import multiprocessing
 import traceback
 from multiprocessing.synchronize import Barrier
 from typing import Any
@@ -9,6 +8,7 @@ import pytest
 from langgraph.checkpoint.postgres.base import MIGRATIONS
 
 from stores import StoreOptions, open_store
+from tests import forked
 from tests.integration.places import Place, later
 from tests.integration.sweeping import sweep
 from tests.seeding import seed_thread, seed_threads
@@ -40,8 +40,7 @@ def sweeps(address: str, number: int, ready: Barrier, results: Any) -> None:
 
 def together(work: Any, address: str, count: int) -> list[Any]:
     """What processes of a clean parent answer that all begin at the same moment."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.integration.test_opening_together"])
+    context = forked.CONTEXT
     ready, results = context.Barrier(count), context.Queue()
     processes = [
         context.Process(target=work, args=(address, number, ready, results))

@@ -1,6 +1,5 @@
 """Whatever a person gets wrong is one clear line, with the right status, no secret and no trace."""
 
-import multiprocessing
 import os
 import shutil
 import socket
@@ -9,7 +8,6 @@ import tempfile
 import uuid
 from collections.abc import Iterator
 from contextlib import closing
-from multiprocessing.connection import Connection
 from pathlib import Path
 
 import psycopg
@@ -17,8 +15,9 @@ import pytest
 from psycopg import sql
 
 from stores import init_store
-from tests.commands import Ran, retention_command, retention_process
+from tests.commands import Ran, retention_command, retention_forked
 from tests.servers import Postgres, PostgresServer
+from worker.cli import main
 
 READING = (
     ("sweep", "run", "--dry-run"),
@@ -156,7 +155,7 @@ def test_a_process_says_the_same_and_leaves_with_the_same_status(
     folder: Path, address: str, says: str, status: int
 ) -> None:
     before = contents(folder)
-    ran = retention_process("--storage", address, "sweep", "run", folder=folder)
+    ran = retention_forked("--storage", address, "sweep", "run", folder=folder)
     check(ran, says, status)
     assert contents(folder) == before
 
@@ -165,7 +164,7 @@ def test_a_process_says_the_same_and_leaves_with_the_same_status(
 def test_a_wrong_setting_is_one_line(
     folder: Path, settings: dict[str, str], says: str, status: int
 ) -> None:
-    check(retention_process("sweep", "run", folder=folder, settings=settings), says, status)
+    check(retention_forked("sweep", "run", folder=folder, settings=settings), says, status)
 
 
 @pytest.mark.parametrize(("arguments", "says"), FLAGS)
@@ -319,29 +318,17 @@ def _as_ordinary_user(*arguments: str) -> Ran:
     if os.getuid() != 0:
         return retention_command(*arguments)
     # Not forked from here: kombu closes connections it finds in a child, and may wait for ever.
-    context = multiprocessing.get_context("forkserver")
-    ours, theirs = context.Pipe()
-    child = context.Process(target=_run_as_nobody, args=(theirs, arguments, dict(os.environ)))
-    child.start()
-    child.join()
-    assert ours.poll(), "the child ended without an answer"
-    ran = ours.recv()
-    assert isinstance(ran, Ran)
-    return ran
+    return retention_forked(*arguments, folder=Path.cwd(), program=_as_nobody)
 
 
-def _run_as_nobody(
-    answers: Connection, arguments: tuple[str, ...], environ: dict[str, str]
-) -> None:
-    os.environ.clear()
-    os.environ.update(environ)
+def _as_nobody() -> None:
     # What is imported late may lie where only root can read.
     retention_command("sweep", "status", "--storage", "mistyped.db")
     os.setgroups([])
     os.setresgid(65534, 65534, 65534)
     os.setresuid(65534, 65534, 65534)
     os.chdir("/")
-    answers.send(retention_command(*arguments))
+    main()
 
 
 def _tables(dsn: str) -> list[str]:
