@@ -119,7 +119,8 @@ class Explanation:
     def _why(self, going: Going) -> str:
         entry = self.facts.entry
         if going.by == EXPIRES:
-            return "its keys expire then, the waiting retention after its last write"
+            or_held = " or at the end of its hold" if self.hold is not None else ""
+            return f"its keys expire then, the waiting retention after its last write{or_held}"
         if going.by == Verdict.GONE:
             return "it holds nothing but an entry in the ledger"
         if going.by == Verdict.WAITING:
