@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import psycopg
 from psycopg import sql
@@ -16,7 +16,7 @@ from stores.options import Access, StoreOptions
 from stores.postgres.errors import translated
 from stores.postgres.locks import THREAD_SEED
 from stores.postgres.schema import POSTGRES_TABLES, own_ddl, requested_schema
-from stores.relational.database import Row
+from stores.relational.database import Answer, Row, Statement
 from stores.relational.schema import tables_of_threads
 from stores.relational.statements import load
 
@@ -29,41 +29,41 @@ class PostgresTransaction:
 
     def __init__(self, connection: psycopg.Connection[Row], begin: str) -> None:
         """Run statements on this connection, ``begin`` before the first."""
-        self._connection = connection
+        self._cursor = cast("psycopg.ClientCursor[Row]", connection.cursor())
         self._begin = begin
         self._begun = False
 
     def rows(self, statement: str, **params: Any) -> list[Row]:
         """Run a statement and read all its rows."""
-        return self._execute(statement, params).fetchall()
+        return self.together(Statement(statement, params))[0].rows
 
     def change(self, statement: str, **params: Any) -> int:
         """Run a statement and say how many rows it changed."""
-        return self._execute(statement, params).rowcount
+        return self.together(Statement(statement, params))[0].changed
 
     def change_many(self, statement: str, params: Sequence[Mapping[str, Any]]) -> None:
         """Run a statement once for each of these parameters, in one round trip."""
         if params:
-            self._start()
-            self._connection.cursor().executemany(statement, params)
+            self.together()
+            self._cursor.executemany(statement, params)
+
+    def together(self, *statements: Statement) -> list[Answer]:
+        """Run statements in one round trip; the server takes a snapshot for each."""
+        texts = [self._cursor.mogrify(s.text, _bound(s.params)) for s in statements]
+        if not self._begun:
+            texts.insert(0, self._begin)
+            self._begun = True
+        answers = [_answer(found) for found in self._cursor.execute("; ".join(texts)).results()]
+        return answers[-len(statements) :]
 
     def end(self, how: str) -> None:
         """Commit or roll back, if any statement was run."""
         if self._begun:
-            self._connection.execute(how)
+            self._cursor.execute(how)
 
-    def _start(self) -> None:
-        if not self._begun:
-            self._begun = True
-            self._connection.execute(self._begin)
 
-    def _execute(self, statement: str, params: Mapping[str, Any]) -> psycopg.Cursor[Row]:
-        cursor = self._connection.cursor()
-        if self._begun:
-            return cursor.execute(statement, _bound(params))
-        self._begun = True
-        cursor.execute(f"{self._begin.replace('%', '%%')}; {statement}", _bound(params))
-        return cursor.set_result(-1)
+def _answer(cursor: psycopg.Cursor[Row]) -> Answer:
+    return Answer(cursor.rowcount, cursor.fetchall() if cursor.description else [])
 
 
 class PostgresDatabase:

@@ -3,9 +3,23 @@
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 Row = tuple[Any, ...]
+
+
+class Statement(NamedTuple):
+    """A statement with its parameters, which it names ``:name``."""
+
+    text: str
+    params: Mapping[str, Any]
+
+
+class Answer(NamedTuple):
+    """What came of a statement: how many rows it read or changed, and those it read."""
+
+    changed: int
+    rows: list[Row]
 
 
 class Transaction(Protocol):
@@ -20,12 +34,22 @@ class Transaction(Protocol):
     def change_many(self, statement: str, params: Sequence[Mapping[str, Any]]) -> None:
         """Run a statement once for each of these parameters."""
 
+    def together(self, *statements: Statement) -> list[Answer]:
+        """Run statements one after another, in one round trip where the database is a server.
+
+        Each sees what was committed before it began, as it would alone.
+        """
+
 
 class Database(Protocol):
     """Opens transactions. Driver errors leave it as this project's errors."""
 
-    def transaction(self) -> AbstractContextManager[Transaction]:
-        """A transaction that commits at its end, and rolls back on any error."""
+    def transaction(self, *, durable: bool = True) -> AbstractContextManager[Transaction]:
+        """A transaction that commits at its end, and rolls back on any error.
+
+        Without ``durable`` its end need wait for no disk: a crash may lose it, and then all that
+        was committed after it.
+        """
 
     def reading(self) -> AbstractContextManager[Transaction]:
         """A transaction that only reads, and keeps no writer waiting."""

@@ -11,8 +11,13 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 
-from retention.errors import ConfigurationError, StoreError, StoreUnavailableError
-from stores.relational.database import Row
+from retention.errors import (
+    ConfigurationError,
+    StoreError,
+    StoreTimeoutError,
+    StoreUnavailableError,
+)
+from stores.relational.database import Answer, Row, Statement
 from stores.relational.schema import OWN_TABLES, statements, tables_of_threads
 from stores.relational.statements import load
 
@@ -65,6 +70,15 @@ class SqliteTransaction:
         self._stopwatch.start()
         self._connection.executemany(statement, [_bound(p) for p in params])
 
+    def together(self, *statements: Statement) -> list[Answer]:
+        """Run statements one after another."""
+        return [self._answer(statement) for statement in statements]
+
+    def _answer(self, statement: Statement) -> Answer:
+        self._stopwatch.start()
+        found = self._connection.execute(*_spread(statement.text, statement.params))
+        return Answer(found.rowcount, found.fetchall())
+
 
 class SqliteDatabase:
     """One connection, used by one thread at a time."""
@@ -84,8 +98,8 @@ class SqliteDatabase:
         self._own_tables = False
 
     @contextmanager
-    def transaction(self) -> Iterator[SqliteTransaction]:
-        """A transaction that holds SQLite's one write lock from its start."""
+    def transaction(self, *, durable: bool = True) -> Iterator[SqliteTransaction]:
+        """A transaction that holds SQLite's one write lock from its start; durable always."""
         with self._begun("BEGIN IMMEDIATE") as tx:
             yield tx
 
@@ -158,7 +172,8 @@ def translated(where: str) -> Iterator[None]:
     Raises:
         StoreUnavailableError: The file is locked or its disk does not answer now.
         ConfigurationError: The file is no database.
-        StoreError: Anything else SQLite refuses; a statement that ran out of time included.
+        StoreTimeoutError: A statement ran out of time.
+        StoreError: Anything else SQLite refuses.
     """
     try:
         yield
@@ -166,7 +181,7 @@ def translated(where: str) -> Iterator[None]:
         if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB:
             raise ConfigurationError(f"{where}: {error}") from error
         if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:
-            raise StoreError(f"{where}: a statement ran out of its time") from error
+            raise StoreTimeoutError(f"{where}: a statement ran out of its time") from error
         kind = StoreUnavailableError if _PASSING.search(str(error)) else StoreError
         raise kind(f"{where}: {error}") from error
     except UnicodeEncodeError as error:
