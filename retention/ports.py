@@ -7,6 +7,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
+from retention.deliveries import DeliveryLog
 from retention.late_writes import DeadRows
 from retention.policy import RetentionPolicy, ThreadRetention
 from retention.runs import (
@@ -193,6 +194,10 @@ class BatchPlan:
 class RunLog(Protocol):
     """The record of runs, kept in the store itself."""
 
+    @property
+    def deliveries(self) -> DeliveryLog:
+        """Which batches owe hooks a delivery."""
+
     def open(self, run: Run, token: str) -> bool:
         """Record a run; False where another one is live (or this one was opened before)."""
 
@@ -241,8 +246,12 @@ class RunLog(Protocol):
     def release(self, claim: Claim) -> None:
         """Give a claim back, so that the batch can be tried again at once."""
 
-    def finish_batch(self, claim: Claim, now: datetime) -> None:
-        """Close a batch. Raises ClaimLostError if the claim is not ours."""
+    def finish_batch(self, claim: Claim, now: datetime, *, owes: bool = False) -> None:
+        """Close a batch; with ``owes``, one that deleted threads owes hooks a delivery.
+
+        Raises:
+            ClaimLostError: The claim is not ours.
+        """
 
     def open_batches(self, run_id: str, now: datetime, *, unclaimed: bool) -> list[int]:
         """Numbers of open batches whose claim ran out; with ``unclaimed`` the never claimed too."""

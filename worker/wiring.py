@@ -13,6 +13,7 @@ from retention.sweep import Dispatch, Metrics, NoMetrics, Sweep, SweepOptions
 from stores import Access, Store, StoreOptions, open_store
 from stores.options import now
 from worker.filters import known_filters, select_filters
+from worker.hooks import hooks_of
 from worker.settings import StoreSettings, SweepSettings
 from worker.settings.policies import checked_against
 
@@ -108,6 +109,7 @@ def assemble(
         clock,
         sweep_options(sweep),
         metrics=metrics_of(store, sweep),
+        hooks=hooks_of(store, sweep),
     )
 
 

@@ -2,6 +2,7 @@
 
 from retention.sweep.closing import finish, result_of
 from retention.sweep.context import Dispatch, Metrics, NoMetrics, Sweep
+from retention.sweep.delivering import deliver, deliver_pending
 from retention.sweep.dry_run import dry_run
 from retention.sweep.in_process import LocalDispatch, run_sweep
 from retention.sweep.limits import check_manager
@@ -23,6 +24,8 @@ __all__ = [
     "cancel",
     "cancel_run",
     "check_manager",
+    "deliver",
+    "deliver_pending",
     "dry_run",
     "finish",
     "open_run",

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Protocol
 
 from retention.filters import LiveThreadFilter
+from retention.hooks import Hooks
 from retention.operator import without_waiting
 from retention.policy import RetentionPolicy
 from retention.ports import CheckpointStore, Clock, RunLog
@@ -58,6 +59,7 @@ class Sweep:
     options: SweepOptions = field(default_factory=SweepOptions)
     new_token: Callable[[], str] = _new_token
     metrics: Metrics = field(default_factory=NoMetrics)
+    hooks: Hooks = field(default_factory=Hooks)
 
     def rule(self, policy: RetentionPolicy, now: datetime) -> Rule:
         """The rule of a run: its policy, measured from its instant, and the operator's policies."""

@@ -9,6 +9,7 @@ from retention.ports import SupportsMendingRuns
 from retention.runs import Run, RunOutcome, RunState
 from retention.sweep.closing import finish, publish
 from retention.sweep.context import Sweep
+from retention.sweep.delivering import deliver_pending
 from retention.sweep.opening import plan_run
 
 log = logging.getLogger("retention.sweep")
@@ -20,9 +21,14 @@ _RESULTS_A_PASS = 10
 def repair(sweep: Sweep) -> None:
     """Resend batches whose claims ran out, make a stopped plan again, close what is done.
 
-    Results that were lost are handed out again.
+    Results that were lost are handed out again, and hooks told of what they were not.
     """
     _publish_again(sweep)
+    _repair_live(sweep)
+    deliver_pending(sweep)
+
+
+def _repair_live(sweep: Sweep) -> None:
     run, now = sweep.store.runs.live(), sweep.clock()
     if run is None:
         return

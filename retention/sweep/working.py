@@ -15,9 +15,10 @@ from retention.errors import (
 )
 from retention.events import event
 from retention.ports import Claim
-from retention.runs import BatchKind, Counts, Outcome, RunOutcome, ThreadOutcome
+from retention.runs import BatchKind, Counts, Outcome, RunOutcome, Source, ThreadOutcome
 from retention.sweep.batch import clean_late_writes, sweep_threads
 from retention.sweep.context import Sweep
+from retention.sweep.delivering import deliver, is_behind
 
 log = logging.getLogger("retention.sweep")
 
@@ -49,7 +50,7 @@ def work_on(sweep: Sweep, run_id: str, number: int) -> BatchReport:
         return _unclaimed(sweep, run_id, number)
     try:
         _work(sweep, claim)
-        runs.finish_batch(claim, sweep.clock())
+        runs.finish_batch(claim, sweep.clock(), owes=bool(sweep.hooks.calls))
     except ClaimLostError:
         event(log, logging.WARNING, "batch_taken_over", run=run_id, batch=number)
         return BatchReport(worked=False)
@@ -60,7 +61,19 @@ def work_on(sweep: Sweep, run_id: str, number: int) -> BatchReport:
         raise
     if runs.count_open(run_id) == 0:
         sweep.dispatch.finish(run_id)
+    _deliver(sweep, claim)
     return BatchReport(worked=True, counts=claim.batch.counts())
+
+
+def _deliver(sweep: Sweep, claim: Claim) -> None:
+    """Tell the hooks of what the batch deleted; an outage here leaves it to the next tick."""
+    if not sweep.hooks.calls or not claim.batch.deleted():
+        return
+    try:
+        if not is_behind(sweep):
+            deliver(sweep, Source(claim.run.run_id, claim.batch.number))
+    except StoreError as error:
+        event(log, logging.WARNING, "delivery_put_off", **_ids(claim), error=error)
 
 
 def _unclaimed(sweep: Sweep, run_id: str, number: int) -> BatchReport:

@@ -6,6 +6,7 @@ from typing import Any
 
 from retention.runs import Batch, BatchKind, Counts, Latest, Run, Source
 from stores.redis.connection import Connection
+from stores.redis.deliveries import RedisDeliveries
 from stores.redis.layout import LOG, micros, raw, text
 from stores.redis.requests import Arg, one
 from stores.redis.run_records import batch_from, runs_of, series_of
@@ -26,6 +27,7 @@ class RedisRunReader:
     def __init__(self, connection: Connection) -> None:
         """Read through this connection."""
         self._connection = connection
+        self.deliveries = RedisDeliveries(connection)
 
     def live(self) -> Run | None:
         """The run that is not closed, if any."""

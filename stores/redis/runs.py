@@ -110,9 +110,9 @@ class RedisRunLog(RedisRunReader):
         run_id, number, token = _key(claim)
         self._ask("log_release", raw(run_id), number, token)
 
-    def finish_batch(self, claim: Claim, now: datetime) -> None:
+    def finish_batch(self, claim: Claim, now: datetime, *, owes: bool = False) -> None:
         """Close a batch. Raises ClaimLostError if the claim is not ours."""
-        self._fenced("log_finish_batch", *_key(claim), micros(now))
+        self._fenced("log_finish_batch", *_key(claim), micros(now), int(owes))
         if claim.batch.kind is BatchKind.SWEEP and claim.batch.attempts == 1:
             # Of a batch taken over they stay, and shut it to the worker before until they expire.
             with suppress(StoreError):

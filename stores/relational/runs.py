@@ -23,6 +23,7 @@ from retention.runs import (
 from retention.sweep.result import outcome_of
 from retention.threads import Horizon
 from stores.relational.database import Database, Row, Transaction
+from stores.relational.deliveries import RelationalDeliveries
 from stores.runlog.encoding import (
     dump_candidates,
     dump_counts,
@@ -51,6 +52,7 @@ class RelationalRunLog:
             name: sql.replace("{run}", RUN_COLUMNS).replace("{batch}", BATCH_COLUMNS)
             for name, sql in db.sql("stores.relational", "runs.sql").items()
         }
+        self.deliveries = RelationalDeliveries(db, self._batch_in)
 
     def open(self, run: Run, token: str) -> bool:
         """Record a run; False where another one is live (or this one was opened before)."""
@@ -194,10 +196,11 @@ class RelationalRunLog:
         with self._db.transaction() as tx:
             tx.change(self._sql["release"], **_key(claim))
 
-    def finish_batch(self, claim: Claim, now: datetime) -> None:
+    def finish_batch(self, claim: Claim, now: datetime, *, owes: bool = False) -> None:
         """Close a batch. Raises ClaimLostError if the claim is not ours."""
         with self._db.transaction() as tx:
-            self._fenced(tx, "finish_batch", **_key(claim), now=now)
+            deliver_at = now if owes else None
+            self._fenced(tx, "finish_batch", **_key(claim), now=now, deliver_at=deliver_at)
             source = claim.batch.source
             if source is not None:
                 source_key = {"run_id": source.run_id, "number": source.number}

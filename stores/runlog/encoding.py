@@ -3,7 +3,9 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 
+from retention.deliveries import Delivery
 from retention.errors import StoreError
 from retention.runs import Candidate, Counts, Outcome, ThreadOutcome
 from retention.threads import Horizon
@@ -44,6 +46,30 @@ def load_counts(text: str) -> Counts:
     """Read what ``dump_counts`` wrote."""
     with _readable("counts"):
         return Counts({str(name): int(number) for name, number in json.loads(text).items()})
+
+
+def dump_deliveries(deliveries: Mapping[str, Delivery]) -> str:
+    """Deliveries as a JSON object of [attempts, delivered_at, error] by the hook's name."""
+    return json.dumps(
+        {
+            name: [d.attempts, d.delivered_at and d.delivered_at.isoformat(), d.error]
+            for name, d in deliveries.items()
+        }
+    )
+
+
+def load_deliveries(text: str) -> dict[str, Delivery]:
+    """Read what ``dump_deliveries`` wrote.
+
+    What cannot be read says that no hook was told: they are told again, as they must bear to be.
+    """
+    try:
+        return {
+            str(name): Delivery(int(attempts), at and datetime.fromisoformat(at), error)
+            for name, (attempts, at, error) in json.loads(text).items()
+        }
+    except (ValueError, TypeError, AttributeError, OverflowError):
+        return {}
 
 
 @contextmanager

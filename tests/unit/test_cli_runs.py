@@ -105,6 +105,7 @@ def test_history_of_a_run_is_its_result(path: Path) -> None:
     result = command_on(path, "sweep", "run", "--json").answer
     told = command_on(path, "sweep", "history", result["run_id"], "--json").answer
     assert told.pop("state") == "closed"
+    assert (told.pop("undelivered_batches"), told.pop("undelivered")) == (0, [])
     assert {**told, "duration_seconds": 0} == {**result, "duration_seconds": 0}
     assert "flows-engine" in command_on(path, "sweep", "history", result["run_id"]).out
 

@@ -32,7 +32,7 @@ def text(reading: Reading, prefix: str = PREFIX) -> str:
 def test_every_series_is_what_the_totals_say() -> None:
     due = {Horizon.FINISHED: 6, Horizon.WAITING: 7}
     latest = Latest(AT + timedelta(seconds=60), AT, timedelta(seconds=1.5), due)
-    series = series_of(text(Reading(TOTALS, latest)))
+    series = series_of(text(Reading(TOTALS, latest, 4)))
     runs = {**dict.fromkeys(map(str, RunOutcome), 0), "completed": 5, "failed": 1}
     expected: Series = {
         ("swept_total", (("horizon", "finished"),)): 3,
@@ -47,6 +47,7 @@ def test_every_series_is_what_the_totals_say() -> None:
         ("duration_seconds", ()): 1.5,
         ("due_threads", (("horizon", "finished"),)): 6,
         ("due_threads", (("horizon", "waiting"),)): 7,
+        ("undelivered_batches", ()): 4,
     }
     assert series == expected
 
@@ -55,7 +56,7 @@ def test_before_the_first_run_each_known_series_is_zero() -> None:
     """Only the owners of spared threads cannot be known beforehand."""
     series = series_of(text(Reading({}, Latest())))
     assert set(series.values()) == {0}
-    assert len(series) == 2 + 2 + len(RunOutcome) + 3 + 2
+    assert len(series) == 2 + 2 + len(RunOutcome) + 3 + 2 + 1
     assert value(series, "last_success_timestamp_seconds") == 0
 
 

@@ -13,10 +13,18 @@ from worker.metrics.gateway import Gateway
 from worker.metrics.pushing import PushedMetrics
 
 
+class Nothing:
+    """Deliveries of a store that owes none."""
+
+    def count(self) -> int:
+        return 0
+
+
 class Growing:
     """A run log whose totals grow at each of so many reads, as other workers end their runs."""
 
     def __init__(self, reads: int) -> None:
+        self.deliveries = Nothing()
         self.reads = reads
         self.ended = 0
 

@@ -29,6 +29,8 @@ DEFAULTS: dict[str, Any] = {
     "filters": None,
     "filter_timeout_seconds": None,
     "flows_engine_grace_minutes": None,
+    "on_deleted": None,
+    "on_deleted_timeout_seconds": 30,
     "policies": (),
     "allow_server_database": False,
     "orphan_grace_seconds": 3600,
@@ -58,6 +60,7 @@ WHOLE: dict[str, tuple[int, int, str, str | None]] = {
     "ORPHAN_GRACE_SECONDS": (0, 2_592_000, "seconds", None),
     "BATCH_ATTEMPTS": (1, 100, "attempts", None),
     "PUSHGATEWAY_TIMEOUT_SECONDS": (1, 60, "seconds", None),
+    "ON_DELETED_TIMEOUT_SECONDS": (1, 3600, "seconds", None),
     "FILTER_TIMEOUT_SECONDS": (1, 86_400, "seconds", "a quarter of the soft time limit"),
     "FLOWS_ENGINE_GRACE_MINUTES": (1, 52_560_000, "minutes", "never"),
 }

@@ -11,6 +11,7 @@ from stores import Access
 from worker.cli.exit_status import ExitStatus
 from worker.cli.invocation import Invocation, common_options, pass_invocation
 from worker.cli.opening import opened
+from worker.cli.owed import Owed
 from worker.cli.printing import print_json, print_line, print_table
 from worker.cli.results import show_result
 from worker.cli.run_rows import RUN_COLUMNS, run_json, run_row
@@ -83,7 +84,9 @@ def _show_run(invocation: Invocation, sweep: Sweep, run: Run) -> None:
     result = {**result_of(sweep, run).to_json(), "state": str(run.state)}
     if is_live:
         result["outcome"] = None
+    owed = Owed.of(sweep, run.run_id)
     if invocation.as_json:
-        print_json(result)
+        print_json({**result, **owed.to_json()})
     else:
         show_result(result)
+        owed.show()

@@ -13,6 +13,7 @@ from worker.cli.exit_status import ExitStatus
 from worker.cli.invocation import Invocation, common_options, pass_invocation
 from worker.cli.lines import span
 from worker.cli.opening import opened
+from worker.cli.owed import Owed
 from worker.cli.printing import print_facts, print_json, print_line
 from worker.cli.run_rows import run_json
 
@@ -87,16 +88,20 @@ def status(invocation: Invocation) -> ExitStatus:
         run = sweep.store.runs.live()
         live = None if run is None else live_run(sweep, run)
         last = next((r for r in sweep.store.runs.history(2) if r.closed_at is not None), None)
+        owed = Owed.of(sweep)
     if invocation.as_json:
         answer = {
             "live": None if live is None else live.to_json(),
             "last": None if last is None else run_json(last),
+            **owed.to_json(),
         }
         print_json(answer)
     elif live is not None:
         _show_live(live)
     else:
         _show_last(last)
+    if not invocation.as_json:
+        owed.show()
     return ExitStatus.DONE
 
 

@@ -22,11 +22,12 @@ class Reading:
 
     totals: Mapping[str, int]
     latest: Latest
+    undelivered: int = 0
 
     @classmethod
     def of(cls, runs: RunLog) -> "Reading":
         """Read the run log of a store."""
-        return cls(runs.totals(), runs.latest())
+        return cls(runs.totals(), runs.latest(), runs.deliveries.count())
 
 
 class ReadingCollector(Collector):
@@ -45,6 +46,11 @@ class ReadingCollector(Collector):
         yield self._spared()
         yield self._runs()
         yield from self._latest(self._reading.latest)
+        yield self._gauge(
+            "undelivered_batches",
+            "Batches of deleted threads that a hook was not told of yet, or failed on.",
+            self._reading.undelivered,
+        )
 
     def _by_horizon(self, name: str, says: str, counts: Counts, outcome: Outcome) -> Metric:
         family = CounterMetricFamily(self._prefix + name, says, labels=["horizon"])

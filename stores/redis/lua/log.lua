@@ -8,11 +8,13 @@
 --   runs          all runs, the newest first; unpublished, by their start; forgettable, closed ones
 --                 without tombstones, by their end
 --   late0 late1   tombstones, by their end: batches never looked at again, and once
+--   undelivered   batches whose deleted threads hooks are to be told of, by the next try
 --   totals        counters over all runs
 -- Instants are microseconds, handed in: the worker's clock decides.
 local LOG = KEYS[1]
 local LIVE, RUNS, TOTALS = LOG .. 'live', LOG .. 'runs', LOG .. 'totals'
 local UNPUBLISHED, FORGETTABLE = LOG .. 'unpublished', LOG .. 'forgettable'
+local UNDELIVERED = LOG .. 'undelivered'
 
 local function run_key(run) return LOG .. 'r:' .. run end
 local function batch_key(run, n) return LOG .. 'b:' .. n .. ':' .. run end
@@ -70,17 +72,30 @@ local function bury(run, n, done)
   redis.call('HINCRBY', run_key(run), 'tombs', 1)
 end
 
-local function end_batch(run, n, now)
+-- A batch that owes a delivery, for whoever reads it: run, batch, next try, how far the hooks are.
+local function owed(run, n, at)
+  local rows = rows_of_batch(run, n)
+  return rows and { run, rows, at, redis.call('HGET', batch_key(run, n), 'deliveries') }
+end
+
+-- Ends a batch; with `owes` its deleted threads are to be told of.
+local function end_batch(run, n, now, owes)
   redis.call('HSET', batch_key(run, n), 'done', now)
   redis.call('ZREM', open_key(run), n)
-  if tonumber(redis.call('HGET', batch_key(run, n), 'deleted')) > 0 then bury(run, n, now) end
+  if tonumber(redis.call('HGET', batch_key(run, n), 'deleted')) > 0 then
+    bury(run, n, now)
+    if owes then redis.call('ZADD', UNDELIVERED, now, n .. ':' .. run) end
+  end
 end
 
 -- Drops batches of a run from the last one on, so many at most; how many are left.
 local function drop_batches(run, limit)
   local count = tonumber(redis.call('HGET', run_key(run), 'batches') or 0)
   local left = math.max(0, count - limit)
-  for n = left, count - 1 do redis.call('UNLINK', batch_key(run, n)) end
+  for n = left, count - 1 do
+    redis.call('UNLINK', batch_key(run, n))
+    redis.call('ZREM', UNDELIVERED, n .. ':' .. run)
+  end
   redis.call('HSET', run_key(run), 'batches', left)
   return left
 end

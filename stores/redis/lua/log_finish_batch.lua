@@ -1,11 +1,12 @@
--- Ends a batch; 0 where its claim is not ours. ARGV: run, number, token, now.
+-- Ends a batch; 0 where its claim is not ours.
+-- ARGV: run, number, token, now, whether hooks are to be told.
 local run, n = ARGV[1], ARGV[2]
 local batch = redis.call('HMGET', batch_key(run, n), 'token', 'done', 'source_run', 'source_number')
 if batch[1] ~= ARGV[3] then return 0 end
 -- Ended already by the same call, whose answer was lost.
 if batch[2] then return 1 end
 writes()
-end_batch(run, n, ARGV[4])
+end_batch(run, n, ARGV[4], ARGV[5] == '1')
 -- A look for late writes is none in a run that was stopped: its batches end without one.
 if batch[3] and redis.call('HGET', run_key(run), 'state') ~= 'stopping' then
   local source, number = batch[3], batch[4]

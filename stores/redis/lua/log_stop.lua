@@ -9,7 +9,8 @@ redis.call('HSETNX', run_key(run), 'outcome', ARGV[2])
 redis.call('HSETNX', run_key(run), 'reason', ARGV[3])
 for _, n in ipairs(redis.call('ZRANGEBYSCORE', open_key(run), '-inf', '(' .. now, 'LIMIT', 0, 1000)) do
   redis.call('HDEL', batch_key(run, n), 'token')
-  end_batch(run, n, now)
+  -- Whether hooks are on is not known here: where none is, the next tick clears the debt.
+  end_batch(run, n, now, true)
   if redis.call('HGET', batch_key(run, n), 'attempts') ~= '0' then
     redis.call('SADD', lost_key(run), n)
   end

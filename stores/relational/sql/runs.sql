@@ -81,7 +81,7 @@ UPDATE retention_batches SET token = NULL, claimed_until = NULL
 WHERE run_id = :run_id AND number = :number AND token = :token AND done_at IS NULL;
 
 -- name: finish_batch
-UPDATE retention_batches SET done_at = :now
+UPDATE retention_batches SET done_at = :now, deliver_at = :deliver_at
 WHERE run_id = :run_id AND number = :number AND token = :token AND done_at IS NULL;
 
 -- name: checked
@@ -125,7 +125,8 @@ UPDATE retention_runs SET
 WHERE run_id = :run_id;
 
 -- name: end_idle
-UPDATE retention_batches SET done_at = :now, token = NULL
+-- Whether hooks are on is not known here: where none is, the next tick clears the debt.
+UPDATE retention_batches SET done_at = :now, deliver_at = :now, token = NULL
 WHERE run_id = :run_id AND done_at IS NULL AND (claimed_until IS NULL OR claimed_until < :now);
 
 -- name: take_close

@@ -76,6 +76,9 @@ CREATE TABLE IF NOT EXISTS retention_batches (
     attempts INTEGER NOT NULL DEFAULT 0,
     done_at {instant},
     late_checks INTEGER NOT NULL DEFAULT 0,
+    deliveries TEXT NOT NULL DEFAULT '{{}}',
+    deliver_at {instant},
+    delivered_at {instant},
     PRIMARY KEY (run_id, number)
 );
 
@@ -86,6 +89,10 @@ CREATE INDEX IF NOT EXISTS retention_batches_open
 -- name: batches_tombstones
 CREATE INDEX IF NOT EXISTS retention_batches_tombstones
     ON retention_batches (late_checks, done_at) WHERE deleted > 0 AND late_checks < 2;
+
+-- name: batches_undelivered
+CREATE INDEX IF NOT EXISTS retention_batches_undelivered ON retention_batches (deliver_at)
+    WHERE deleted > 0 AND delivered_at IS NULL AND deliver_at IS NOT NULL;
 
 -- name: format
 -- One row: the generation of the store's format. Text, so that garbage can be told from a number.

@@ -1,0 +1,2 @@
+-- How many batches owe a delivery.
+return redis.call('ZCARD', UNDELIVERED)

@@ -1,0 +1,77 @@
+"""Which batches owe a delivery, in SQL: columns of the batch, found by an index of their own."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+
+from retention.deliveries import Delivery, Undelivered
+from retention.runs import Batch, Source
+from stores.relational.database import Database, Row, Transaction
+from stores.runlog.encoding import dump_deliveries, load_deliveries
+
+#: Reads a batch within a transaction.
+ReadBatch = Callable[[Transaction, str, int], Batch | None]
+
+
+class RelationalDeliveries:
+    """The deliveries of a run log that has SQL tables for it."""
+
+    def __init__(self, db: Database, read_batch: ReadBatch) -> None:
+        """Keep them beside the batches of this database."""
+        self._db = db
+        self._read_batch = read_batch
+        self._sql = db.sql("stores.relational", "deliveries.sql")
+
+    def pending(self, now: datetime, limit: int) -> list[Source]:
+        """Batches that owe a delivery whose next try has come, longest due first."""
+        with self._db.reading() as tx:
+            rows = tx.rows(self._sql["pending"], now=now, limit=limit)
+        return [Source(run_id, number) for run_id, number in rows]
+
+    def take(self, source: Source, now: datetime, until: datetime) -> Undelivered | None:
+        """Put a due delivery off until an instant, and read it; None if it is not due."""
+        with self._db.transaction() as tx:
+            key = {"run_id": source.run_id, "number": source.number}
+            if not tx.change(self._sql["take"], **key, now=now, until=until):
+                return None
+            (row,) = tx.rows(self._sql["taken"], **key)
+            return self._read(tx, row)
+
+    def record(
+        self,
+        source: Source,
+        deliveries: Mapping[str, Delivery],
+        retry_at: datetime | None,
+        now: datetime,
+    ) -> None:
+        """Keep how far each hook is; without another try the batch owes nothing any more."""
+        with self._db.transaction() as tx:
+            tx.change(
+                self._sql["record"],
+                run_id=source.run_id,
+                number=source.number,
+                deliveries=dump_deliveries(deliveries),
+                retry_at=retry_at,
+                delivered_at=now if retry_at is None else None,
+            )
+
+    def count(self) -> int:
+        """Batches that owe a delivery, due or not."""
+        if not self._db.has_own_tables():
+            return 0
+        with self._db.reading() as tx:
+            return int(tx.rows(self._sql["count"])[0][0])
+
+    def listing(self, limit: int) -> list[Undelivered]:
+        """Batches that owe a delivery, due or not; the one to be tried next first."""
+        if not self._db.has_own_tables():
+            return []
+        with self._db.reading() as tx:
+            found = [self._read(tx, row) for row in tx.rows(self._sql["listing"], limit=limit)]
+        return [owed for owed in found if owed is not None]
+
+    def _read(self, tx: Transaction, row: Row) -> Undelivered | None:
+        run_id, number, deliver_at, deliveries = row
+        batch, at = self._read_batch(tx, run_id, number), self._db.instant(deliver_at)
+        if batch is None or at is None:  # pragma: no cover - read in one transaction with its row
+            return None
+        return Undelivered(batch, at, load_deliveries(deliveries))
