@@ -13,6 +13,7 @@ The tree::
     ├── CheckpointSerializationError  a value cannot be encoded or read back
     └── StoreError                    the store could not do what was asked
         ├── StoreUnavailableError     it cannot be reached now; worth another try
+        ├── StoreTimeoutError         a statement ran out of time; fewer threads may not
         ├── CheckpointStoreFormatError  it is of another format generation, or of none
         ├── ClaimLostError            another worker holds the batch or the run by now
         └── CheckpointDeleteError     a thread still holds rows after its delete rounds
@@ -92,6 +93,10 @@ class StoreError(RetentionError):
 
 class StoreUnavailableError(StoreError):
     """The store cannot be reached or is too busy now; the same call may work later."""
+
+
+class StoreTimeoutError(StoreError):
+    """A statement, or its wait for a lock, ran out of time; one over fewer threads may not."""
 
 
 class CheckpointSerializationError(RetentionError):

@@ -7,6 +7,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
+from retention.brakes import PauseLog
 from retention.deliveries import DeliveryLog
 from retention.late_writes import DeadRows
 from retention.policy import RetentionPolicy, ThreadRetention
@@ -197,6 +198,10 @@ class RunLog(Protocol):
     @property
     def deliveries(self) -> DeliveryLog:
         """Which batches owe hooks a delivery."""
+
+    @property
+    def pauses(self) -> PauseLog:
+        """Whether sweeps are paused."""
 
     def open(self, run: Run, token: str) -> bool:
         """Record a run; False where another one is live (or this one was opened before)."""

@@ -26,7 +26,7 @@ FROM pg_catalog.pg_tables
 WHERE schemaname = :'schema' AND tablename IN (
     'checkpoints', 'checkpoint_blobs', 'checkpoint_writes',
     'retention_threads', 'retention_runs', 'retention_batches', 'retention_totals', 'retention_format',
-    'retention_asks', 'retention_barriers'
+    'retention_pauses', 'retention_asks', 'retention_barriers'
 ) \gexec
 
 COMMIT;

@@ -25,7 +25,8 @@ GRANT USAGE ON SCHEMA :"schema" TO :"role";
 SET LOCAL search_path = :"schema";
 REVOKE ALL ON checkpoints, checkpoint_blobs, checkpoint_writes FROM :"role";
 REVOKE ALL ON retention_asks, retention_barriers FROM :"role";
-REVOKE ALL ON retention_threads, retention_runs, retention_batches, retention_totals, retention_format FROM :"role";
+REVOKE ALL ON retention_threads, retention_runs, retention_batches, retention_totals, retention_format, retention_pauses
+    FROM :"role";
 
 -- Checkpoints are deleted and never written. Of blobs and writes the worker reads which there are, never what they hold;
 -- a checkpoint's JSON dates one whose id holds no time, and names the blobs it needs.
@@ -42,6 +43,8 @@ GRANT SELECT, DELETE ON retention_asks, retention_barriers TO :"role";
 -- The run log, which old runs leave, and the totals, which nothing leaves.
 GRANT SELECT, INSERT, UPDATE, DELETE ON retention_runs, retention_batches TO :"role";
 GRANT SELECT, INSERT, UPDATE ON retention_totals TO :"role";
+-- A pause is an operator's to place; the worker takes one off that lapsed.
+GRANT SELECT, INSERT, UPDATE, DELETE ON retention_pauses TO :"role";
 -- Recorded on the first use of an empty store; whoever may change it is the owner.
 GRANT SELECT, INSERT ON retention_format TO :"role";
 

@@ -1,5 +1,6 @@
 """The sweep: plan what may go, delete it batch by batch, and say what was done."""
 
+from retention.sweep.braking import check_strain, pause, pause_in_force, refuse, resume
 from retention.sweep.closing import finish, result_of
 from retention.sweep.context import Dispatch, Metrics, NoMetrics, Sweep
 from retention.sweep.delivering import deliver, deliver_pending
@@ -24,13 +25,18 @@ __all__ = [
     "cancel",
     "cancel_run",
     "check_manager",
+    "check_strain",
     "deliver",
     "deliver_pending",
     "dry_run",
     "finish",
     "open_run",
+    "pause",
+    "pause_in_force",
+    "refuse",
     "repair",
     "result_of",
+    "resume",
     "run_sweep",
     "work_on",
 ]

@@ -9,12 +9,14 @@ from retention.errors import (
     ClaimLostError,
     ConfigurationError,
     StoreError,
+    StoreTimeoutError,
     StoreUnavailableError,
 )
 from retention.events import event
-from retention.filters import LiveThreadFilter, ask
+from retention.filters import ask
 from retention.ports import CheckpointStore, Claim
 from retention.runs import Candidate, Outcome, ThreadOutcome
+from retention.sweep.context import Sweep
 from retention.sweep.options import SweepOptions
 from retention.sweep.rounds import delete_remnants
 from retention.threads import Horizon, Judge, Rule
@@ -25,14 +27,7 @@ log = logging.getLogger("retention.sweep")
 _NAMED = (Outcome.SPARED, Outcome.FAILED)
 
 
-def sweep_threads(
-    store: CheckpointStore,
-    claim: Claim,
-    rule: Rule,
-    filters: Sequence[LiveThreadFilter],
-    options: SweepOptions,
-    now: datetime,
-) -> None:
+def sweep_threads(sweep: Sweep, claim: Claim, rule: Rule, now: datetime) -> None:
     """Settle the candidates of a claimed batch that have no outcome yet, and look again.
 
     Raises:
@@ -43,9 +38,9 @@ def sweep_threads(
     open_indexes = claim.batch.open_indexes()
     if open_indexes:
         thread_ids = [claim.batch.candidates[i].thread_id for i in open_indexes]
-        spared = ask(filters, thread_ids, options.filter_timeout)
-        _settle(store, claim, rule.judge, open_indexes, spared)
-    _look_again(store, claim, options, now)
+        spared = ask(sweep.filters, thread_ids, sweep.options.filter_timeout)
+        _settle_all(sweep, claim, rule.judge, open_indexes, spared)
+    _look_again(sweep.store, claim, sweep.options, now)
     log_outcomes(claim)
 
 
@@ -62,26 +57,40 @@ def clean_late_writes(
     log_outcomes(claim)
 
 
+def _settle_all(
+    sweep: Sweep, claim: Claim, judge: Judge, indexes: Sequence[int], spared: Mapping[str, str]
+) -> None:
+    """Settle these threads in as many transactions as the pace asks for."""
+    sweep.pace.begin_batch(sweep.options)
+    done = 0
+    while done < len(indexes):
+        some = indexes[done : done + sweep.pace.limit(sweep.options)]
+        _settle(sweep, claim, judge, some, spared)
+        done += len(some)
+
+
 def _settle(
-    store: CheckpointStore,
-    claim: Claim,
-    judge: Judge,
-    indexes: Sequence[int],
-    spared: Mapping[str, str],
+    sweep: Sweep, claim: Claim, judge: Judge, indexes: Sequence[int], spared: Mapping[str, str]
 ) -> None:
     """Settle these threads in one transaction; halve it until a failing thread stands alone."""
+    sweep.pace.rest(sweep.clock(), sweep.sleep)
+    began = sweep.clock()
     try:
-        store.deleter.settle(claim, indexes, judge, spared)
+        sweep.store.deleter.settle(claim, indexes, judge, spared)
     except (ClaimLostError, StoreUnavailableError):
         raise
     except StoreError as error:
+        if isinstance(error, StoreTimeoutError):
+            sweep.pace.timed_out(len(indexes))
         if len(indexes) == 1:
             failed = ThreadOutcome(Outcome.FAILED, str(error))
-            store.runs.record(claim, {indexes[0]: failed})
+            sweep.store.runs.record(claim, {indexes[0]: failed})
             return
         middle = len(indexes) // 2
-        _settle(store, claim, judge, indexes[:middle], spared)
-        _settle(store, claim, judge, indexes[middle:], spared)
+        _settle(sweep, claim, judge, indexes[:middle], spared)
+        _settle(sweep, claim, judge, indexes[middle:], spared)
+    else:
+        sweep.pace.settled(len(indexes), began, sweep.clock(), sweep.options)
 
 
 def _look_again(store: CheckpointStore, claim: Claim, options: SweepOptions, now: datetime) -> None:

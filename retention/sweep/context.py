@@ -1,5 +1,6 @@
 """What a sweep works with."""
 
+import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from retention.operator import without_waiting
 from retention.policy import RetentionPolicy
 from retention.ports import CheckpointStore, Clock, RunLog
 from retention.sweep.options import SweepOptions
+from retention.sweep.pacing import Pace
 from retention.sweep.result import SweepResult
 from retention.threads import Rule
 
@@ -59,6 +61,9 @@ class Sweep:
     options: SweepOptions = field(default_factory=SweepOptions)
     new_token: Callable[[], str] = _new_token
     metrics: Metrics = field(default_factory=NoMetrics)
+    #: Waits for so many seconds.
+    sleep: Callable[[float], None] = time.sleep
+    pace: Pace = field(default_factory=Pace)
     hooks: Hooks = field(default_factory=Hooks)
 
     def rule(self, policy: RetentionPolicy, now: datetime) -> Rule:

@@ -65,11 +65,11 @@ def run_sweep(
         result = open_run(sweep, run_id, allow_over_limit=allow_over_limit)
         if result is not None:
             return result
-        _drain(sweep, local, progress)
+        held_up = _drain(sweep, local, progress)
     except (KeyboardInterrupt, SystemExit):
         _give_back(sweep, local)
         raise
-    return local.results.get(run_id) or _unfinished(sweep, run_id)
+    return local.results.get(run_id) or _unfinished(sweep, run_id, held_up)
 
 
 def _give_back(sweep: Sweep, local: LocalDispatch) -> None:
@@ -80,17 +80,23 @@ def _give_back(sweep: Sweep, local: LocalDispatch) -> None:
             sweep.store.runs.renew(run.run_id, sweep.clock())
 
 
-def _drain(sweep: Sweep, local: LocalDispatch, progress: Progress) -> None:
+def _drain(sweep: Sweep, local: LocalDispatch, progress: Progress) -> str | None:
+    """Work on what is queued; say what holds it up, if anything does, and leave it to others."""
     while local.queue:
         run_id, number = local.queue.popleft()
-        work_on(sweep, run_id, number)
+        report = work_on(sweep, run_id, number)
+        if report.held_up is not None:
+            local.queue.clear()
+            _give_back(sweep, local)
+            return report.held_up
         progress(run_id, len(local.queue))
         if not local.queue:
             finish(sweep, run_id)
+    return None
 
 
-def _unfinished(sweep: Sweep, run_id: str) -> SweepResult:
-    """Another process works on a batch of this run, or closed it: say what is known."""
+def _unfinished(sweep: Sweep, run_id: str, held_up: str | None) -> SweepResult:
+    """The run is held up, or another process works on a batch or closed it: say what is known."""
     run = sweep.store.runs.get(run_id)
     if run is None:  # pragma: no cover - dropped from the history within its own run
         raise LookupError(run_id)
@@ -99,6 +105,6 @@ def _unfinished(sweep: Sweep, run_id: str) -> SweepResult:
             run,
             outcome=RunOutcome.PARTIAL,
             counts=sweep.store.runs.progress(run_id),
-            reason="another process still works on this run",
+            reason=held_up or "another process still works on this run",
         )
     return result_of(sweep, run)

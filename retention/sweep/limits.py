@@ -7,19 +7,19 @@ from retention.sweep.context import Sweep
 def over_limit(sweep: Sweep, planned: int) -> str | None:
     """Say why a plan of so many threads is refused, or None where it is not."""
     limit, share = sweep.options.max_threads, sweep.options.max_share
-    if limit is not None and planned > limit:
-        return (
-            f"the plan holds {planned} threads, above the limit of {limit} (SWEEP_MAX_THREADS); "
-            "allow_over_limit lets it pass once"
-        )
-    if share is None or planned == 0:
+    above = limit is not None and planned > limit
+    if not above and (share is None or planned == 0):
         return None
     total = sweep.store.threads.count_threads()
-    if planned <= share * total:
+    if above:
+        what = f"the limit of {limit} (SWEEP_MAX_THREADS)"
+    elif share is not None and planned > share * total:
+        what = f"the share of {share:g} (SWEEP_MAX_SHARE)"
+    else:
         return None
     return (
-        f"the plan holds {planned} of {total} threads, above the share of {share:g} "
-        "(SWEEP_MAX_SHARE); allow_over_limit lets it pass once"
+        f"the plan holds {planned} of {total} threads, above {what}; --allow-over-limit, or "
+        "allow_over_limit of the task, lets it pass once"
     )
 
 

@@ -9,6 +9,7 @@ from retention.errors import ClaimLostError, ConfigurationError, StoreError, Sto
 from retention.events import event
 from retention.ports import BatchPlan
 from retention.runs import BatchKind, Run, RunOutcome
+from retention.sweep.braking import pause_in_force, refuse
 from retention.sweep.closing import finish
 from retention.sweep.context import Sweep
 from retention.sweep.limits import check_manager, over_limit
@@ -27,13 +28,16 @@ def open_run(sweep: Sweep, run_id: str, *, allow_over_limit: bool) -> SweepResul
 
     Returns:
         The result, where the sweep is over at once: another run is live, the plan failed or is
-        above a safety limit, or there is nothing to do. None where batches were sent, or where
-        this run was opened before: whoever closes it hands out the result.
+        above a safety limit, sweeps are paused, or there is nothing to do. None where batches were
+        sent, or where this run was opened before: whoever closes it hands out the result.
 
     Raises:
         ConfigurationError: Another program runs the store, and the operator does not insist.
     """
     check_manager(sweep)
+    paused = pause_in_force(sweep)
+    if paused is not None and sweep.store.runs.get(run_id) is None:
+        return refuse(sweep, run_id, f"sweeps are {paused}")
     token = sweep.new_token()
     now = sweep.clock()
     run = Run(run_id, sweep.policy, now, sweep.lease_until(), allow_over_limit=allow_over_limit)

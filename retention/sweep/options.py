@@ -15,6 +15,11 @@ class SweepOptions:
     for its checkpoint; ``batch_attempts`` how often a batch is tried before it is given up;
     ``allow_server_database`` sweeps a store that another program runs; ``filter_timeout`` is how
     long one live-thread filter may take over one batch.
+
+    A batch does not begin while the store's server is above ``max_replica_lag`` or
+    ``max_lock_waits``: it is asked every ``backoff``, for up to ``backoff_longest``, and the batch
+    is put off then. ``threads_per_second`` and ``rest`` keep the transactions of one process
+    apart; within a batch it rests for ``rest_longest`` at most.
     """
 
     batch_size: int = 500
@@ -37,3 +42,10 @@ class SweepOptions:
     #: What shortens the retention of the threads they match.
     policies: tuple[OperatorPolicy, ...] = ()
     filter_timeout: timedelta | None = None
+    max_replica_lag: timedelta | None = None
+    max_lock_waits: int | None = None
+    backoff: timedelta = timedelta(seconds=5)
+    backoff_longest: timedelta = timedelta(seconds=60)
+    threads_per_second: int | None = None
+    rest: timedelta = timedelta()
+    rest_longest: timedelta = timedelta(seconds=60)

@@ -7,6 +7,7 @@ from retention.errors import StoreError, StoreUnavailableError
 from retention.events import event
 from retention.ports import SupportsMendingRuns
 from retention.runs import Run, RunOutcome, RunState
+from retention.sweep.braking import pause_in_force, resume
 from retention.sweep.closing import finish, publish
 from retention.sweep.context import Sweep
 from retention.sweep.delivering import deliver_pending
@@ -21,25 +22,36 @@ _RESULTS_A_PASS = 10
 def repair(sweep: Sweep) -> None:
     """Resend batches whose claims ran out, make a stopped plan again, close what is done.
 
-    Results that were lost are handed out again, and hooks told of what they were not.
+    While sweeps are paused nothing is planned or sent. Results that were lost are handed out
+    again, and hooks told of what they were not.
     """
     _publish_again(sweep)
     _repair_live(sweep)
     deliver_pending(sweep)
 
 
+def _is_paused(sweep: Sweep) -> bool:
+    """Whether sweeps are paused; a pause that lapsed is taken off."""
+    if pause_in_force(sweep) is not None:
+        return True
+    resume(sweep)
+    return False
+
+
 def _repair_live(sweep: Sweep) -> None:
+    paused = _is_paused(sweep)
     run, now = sweep.store.runs.live(), sweep.clock()
     if run is None:
         return
     if run.state is RunState.PLANNING:
-        _plan_again(sweep, run, now)
+        if not paused:
+            _plan_again(sweep, run, now)
         return
     if run.state is RunState.STOPPING and run.outcome is not None:
         sweep.store.runs.stop(run.run_id, run.outcome, run.reason or "", now)
     if sweep.store.runs.count_open(run.run_id) == 0:
         finish(sweep, run.run_id)
-    else:
+    elif not paused:
         _resend(sweep, run, now)
 
 

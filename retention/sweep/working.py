@@ -17,6 +17,7 @@ from retention.events import event
 from retention.ports import Claim
 from retention.runs import BatchKind, Counts, Outcome, RunOutcome, Source, ThreadOutcome
 from retention.sweep.batch import clean_late_writes, sweep_threads
+from retention.sweep.braking import hold_up
 from retention.sweep.context import Sweep
 from retention.sweep.delivering import deliver, is_behind
 
@@ -25,10 +26,14 @@ log = logging.getLogger("retention.sweep")
 
 @dataclass(frozen=True, slots=True)
 class BatchReport:
-    """What came of a call for one batch. ``retry_at``: somebody else's claim ends then."""
+    """What came of a call for one batch. ``retry_at``: somebody else's claim ends then.
+
+    ``held_up`` says why no batch may begin now.
+    """
 
     worked: bool
     retry_at: datetime | None = None
+    held_up: str | None = None
     counts: Counts = field(default_factory=Counts)
 
     def to_json(self) -> dict[str, Any]:
@@ -43,6 +48,10 @@ def work_on(sweep: Sweep, run_id: str, number: int) -> BatchReport:
     Raises:
         StoreUnavailableError: Another try may work.
     """
+    held_up = hold_up(sweep, run_id)
+    if held_up is not None:
+        event(log, logging.INFO, "batch_held_up", run=run_id, batch=number, reason=held_up.reason)
+        return BatchReport(False, held_up.retry_at, held_up.reason)
     runs = sweep.store.runs
     until = sweep.lease_until()
     claim = runs.claim(run_id, number, sweep.new_token(), sweep.clock(), until)
@@ -101,7 +110,7 @@ def _work(sweep: Sweep, claim: Claim) -> None:
 def _sweep(sweep: Sweep, claim: Claim, now: datetime) -> None:
     try:
         rule = sweep.rule(claim.run.policy, claim.run.started_at)
-        sweep_threads(sweep.store, claim, rule, sweep.filters, sweep.options, now)
+        sweep_threads(sweep, claim, rule, now)
     except (LiveThreadFilterError, ConfigurationError) as error:
         event(log, logging.ERROR, "run_failed", trace=error, **_ids(claim), error=error)
         _stop(sweep, claim, RunOutcome.FAILED, str(error))

@@ -6,7 +6,12 @@ from contextlib import contextmanager
 import psycopg
 from psycopg import errors
 
-from retention.errors import ConfigurationError, StoreError, StoreUnavailableError
+from retention.errors import (
+    ConfigurationError,
+    StoreError,
+    StoreTimeoutError,
+    StoreUnavailableError,
+)
 
 #: What a server says when it is there and does not let us in: no other try helps.
 _REFUSALS = (
@@ -32,7 +37,8 @@ def translated() -> Iterator[None]:
     Raises:
         ConfigurationError: The server refuses the user, the database or a right.
         StoreUnavailableError: The server cannot be reached, or broke the transaction off.
-        StoreError: Anything else it refuses; a statement that ran out of time included.
+        StoreTimeoutError: A statement, or its wait for a lock, ran out of time.
+        StoreError: Anything else it refuses.
     """
     try:
         yield
@@ -59,7 +65,9 @@ def _translate(error: psycopg.Error) -> Exception:
     line = " ".join(str(error).split()) or type(error).__name__
     if isinstance(error, errors.InsufficientPrivilege):
         return ConfigurationError(f"PostgreSQL: {_first_sentence(error)}: the role lacks a right")
-    if isinstance(error, _OF_THE_ROWS) or not isinstance(error, psycopg.OperationalError):
+    if isinstance(error, _OF_THE_ROWS):
+        return StoreTimeoutError(f"PostgreSQL: {_first_sentence(error)}")
+    if not isinstance(error, psycopg.OperationalError):
         return StoreError(f"PostgreSQL: {_first_sentence(error)}")
     if error.sqlstate is None and any(refusal in line for refusal in _REFUSALS):
         return ConfigurationError(f"PostgreSQL: {line}")

@@ -8,6 +8,7 @@ from retention.runs import Batch, BatchKind, Counts, Latest, Run, Source
 from stores.redis.connection import Connection
 from stores.redis.deliveries import RedisDeliveries
 from stores.redis.layout import LOG, micros, raw, text
+from stores.redis.pauses import RedisPauses
 from stores.redis.requests import Arg, one
 from stores.redis.run_records import batch_from, runs_of, series_of
 from stores.redis.scripts import script
@@ -28,6 +29,7 @@ class RedisRunReader:
         """Read through this connection."""
         self._connection = connection
         self.deliveries = RedisDeliveries(connection)
+        self.pauses = RedisPauses(connection)
 
     def live(self) -> Run | None:
         """The run that is not closed, if any."""

@@ -14,6 +14,7 @@ _HELD = {
     "retention_runs": "the record of every sweep",
     "retention_batches": "which threads each sweep was to delete",
     "retention_totals": "the totals over all sweeps",
+    "retention_pauses": "whether sweeps are paused",
 }
 
 

@@ -24,6 +24,7 @@ from retention.sweep.result import outcome_of
 from retention.threads import Horizon
 from stores.relational.database import Database, Row, Transaction
 from stores.relational.deliveries import RelationalDeliveries
+from stores.relational.pauses import RelationalPauses
 from stores.runlog.encoding import (
     dump_candidates,
     dump_counts,
@@ -53,6 +54,7 @@ class RelationalRunLog:
             for name, sql in db.sql("stores.relational", "runs.sql").items()
         }
         self.deliveries = RelationalDeliveries(db, self._batch_in)
+        self.pauses = RelationalPauses(db)
 
     def open(self, run: Run, token: str) -> bool:
         """Record a run; False where another one is live (or this one was opened before)."""

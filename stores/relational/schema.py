@@ -11,6 +11,7 @@ _TABLE = re.compile(r"CREATE TABLE IF NOT EXISTS (\w+) \((.*)\)", re.DOTALL)
 OWN_TABLES = (
     "retention_batches",
     "retention_format",
+    "retention_pauses",
     "retention_runs",
     "retention_threads",
     "retention_totals",

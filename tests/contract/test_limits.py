@@ -20,7 +20,7 @@ def seed_due(lab: Lab, count: int, prefix: str = "t") -> None:
 @pytest.mark.parametrize(
     ("limits", "named"),
     [
-        ({"max_threads": 3}, "4 threads, above the limit of 3 (SWEEP_MAX_THREADS)"),
+        ({"max_threads": 3}, "4 of 10 threads, above the limit of 3 (SWEEP_MAX_THREADS)"),
         ({"max_share": 0.39}, "4 of 10 threads, above the share of 0.39 (SWEEP_MAX_SHARE)"),
         ({"max_threads": 4, "max_share": 0.3}, "4 of 10 threads, above the share of 0.3"),
     ],
@@ -38,7 +38,7 @@ def test_a_plan_above_a_safety_limit_is_refused_unless_it_is_let_pass(
     assert lab.preview(allow_over_limit=True, **limits).counts.total(Outcome.DELETED) == 4
     assert result.outcome is RunOutcome.REFUSED
     assert named in (result.reason or "")
-    assert "allow_over_limit" in (result.reason or "")
+    assert "--allow-over-limit" in (result.reason or "")
     assert result.counts.values == {"cancelled:unexamined": 4}
     assert len(lab.threads()) == 10
     assert lab.store.runs.totals()["runs:refused"] == 1

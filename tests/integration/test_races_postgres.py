@@ -17,13 +17,13 @@ from psycopg.rows import dict_row
 from retention.errors import ThreadDeletedError
 from retention.ports import Claim
 from retention.runs import Candidate, Outcome
-from retention.sweep import SweepOptions
+from retention.sweep import LocalDispatch
 from retention.sweep.batch import sweep_threads
 from retention.threads import Horizon
 from stores import Store
 from stores.postgres.saver import RetentionPostgresSaver
 from tests.integration.places import Place
-from tests.integration.sweeping import claimed, rule_of, sweep
+from tests.integration.sweeping import claimed, rule_of, sweep, sweep_of
 from tests.seeding import config_of, seed_thread
 from tests.stepping import Schedule, Side, every_schedule, gate_postgres, lock_watch
 
@@ -183,8 +183,9 @@ def test_a_new_conversation_under_the_id_is_whole_in_every_order(
 
     def play(schedule: Schedule) -> None:
         thread_id, _, claim = race.thread()
-        rule, options = rule_of(claim), SweepOptions()
-        work = lambda: sweep_threads(race.sweeper, claim, rule, [], options, NOW)  # noqa: E731
+        whole = sweep_of(race.sweeper, LocalDispatch(), NOW, filters=())
+        rule = rule_of(claim)
+        work = lambda: sweep_threads(whole, claim, rule, NOW)  # noqa: E731
         delete = race.deleting(claim, work)
         put = race.gated("put", saver_connection, child_of(saver, thread_id, None))
         schedule.play(delete, put)
@@ -203,8 +204,9 @@ def test_a_stock_put_between_the_statements_of_a_delete_leaves_nothing_hollow(
 
     def play(schedule: Schedule) -> None:
         thread_id, head, claim = race.thread()
-        rule, options = rule_of(claim), SweepOptions()
-        work = lambda: sweep_threads(race.sweeper, claim, rule, [], options, NOW)  # noqa: E731
+        whole = sweep_of(race.sweeper, LocalDispatch(), NOW, filters=())
+        rule = rule_of(claim)
+        work = lambda: sweep_threads(whole, claim, rule, NOW)  # noqa: E731
         delete = race.deleting(claim, work)
         put = child_of(saver, thread_id, head if has_parent else None)
         schedule.play(delete, race.whole("put", saver_connection, put))
@@ -232,8 +234,9 @@ def test_writes_of_a_task_that_land_in_a_delete_are_gone_after_the_look_again(
 
     def play(schedule: Schedule) -> None:
         thread_id, head, claim = race.thread()
-        rule, options = rule_of(claim), SweepOptions()
-        work = lambda: sweep_threads(race.sweeper, claim, rule, [], options, NOW)  # noqa: E731
+        whole = sweep_of(race.sweeper, LocalDispatch(), NOW, filters=())
+        rule = rule_of(claim)
+        work = lambda: sweep_threads(whole, claim, rule, NOW)  # noqa: E731
         delete = race.deleting(claim, work)
         late = lambda: saver.put_writes(  # noqa: E731
             config_of(thread_id, checkpoint_id=head), [("messages", "late")], str(uuid.uuid4())

@@ -10,6 +10,7 @@
 --   late0 late1   tombstones, by their end: batches never looked at again, and once
 --   undelivered   batches whose deleted threads hooks are to be told of, by the next try
 --   totals        counters over all runs
+--   pause         the pause of all sweeps, as JSON: its start, end, and who and why
 -- Instants are microseconds, handed in: the worker's clock decides.
 local LOG = KEYS[1]
 local LIVE, RUNS, TOTALS = LOG .. 'live', LOG .. 'runs', LOG .. 'totals'

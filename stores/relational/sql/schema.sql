@@ -108,3 +108,13 @@ CREATE TABLE IF NOT EXISTS retention_totals (
     series TEXT NOT NULL PRIMARY KEY,
     value BIGINT NOT NULL
 );
+
+-- name: pauses
+-- One row while sweeps are paused, and after that until a sweep sees that the pause is over.
+CREATE TABLE IF NOT EXISTS retention_pauses (
+    slot INTEGER NOT NULL PRIMARY KEY CHECK (slot = 1),
+    paused_at {instant} NOT NULL,
+    paused_until {instant},
+    paused_by TEXT,
+    reason TEXT
+);

@@ -1,0 +1,2 @@
+-- Ends the pause; 0 where there is none.
+return redis.call('UNLINK', LOG .. 'pause')

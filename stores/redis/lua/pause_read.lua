@@ -1,0 +1,2 @@
+-- The pause; false where there is none.
+return redis.call('GET', LOG .. 'pause')
