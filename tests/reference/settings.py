@@ -84,6 +84,8 @@ def _default(value: Any) -> str:
             raise TypeError(value)
         case bool():
             return code(str(value).lower())
+        case ():
+            return "none"
         case tuple():
             return code(",".join(value))
     return code(value)
