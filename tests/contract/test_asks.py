@@ -9,6 +9,7 @@ import pytest
 from retention.asks import Asks, AskState, Outcome, asks_of, holds_asks
 from retention.errors import ConfigurationError, ParkDeadlineError, ParkRefusedError
 from retention.policy import ThreadRetention
+from stores import Access
 from stores.redis.layout import keys_of
 from tests.contract.direct_redis import DirectRedis
 from tests.contract.lab import NOW, Lab, on_postgres, on_redis, parks, refuses_parks
@@ -477,3 +478,10 @@ def test_a_thread_is_read_and_resumed_as_before(lab: Lab, asks: Asks) -> None:
     asks.open_ask("t", "a", ahead(10))
     asks.answer("t", "a")
     assert lab.saver.get_tuple(config_of("t")) == before
+
+
+@on_postgres
+def test_a_store_without_our_tables_holds_no_asks(lab: Lab) -> None:
+    with lab.sql.without_own_tables(), lab.other(access=Access.READ) as store:
+        assert store.asks.open_asks(["t"]) == store.asks.live_barriers(["t"]) == set()
+        assert store.asks.book("t").asks == {}
