@@ -20,6 +20,9 @@ BATCH_TASK = "retention.sweep_batch"
 FINISH_TASK = "retention.finish_sweep"
 """The task that closes a run."""
 
+ERASE_TASK = "retention.erase_thread"
+"""The task that erases one thread."""
+
 _RESULT_DAYS = 7
 _DELIVERIES = 20
 _SHORTEST_EXPIRY_SECONDS = 60

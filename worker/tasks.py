@@ -8,13 +8,14 @@ from typing import Any, ClassVar
 from celery import Celery, Task
 from celery.exceptions import Ignore
 
+from retention.erasing import erase
 from retention.errors import ConfigurationError, StoreUnavailableError
 from retention.events import event
 from retention.runs import Run, RunState
-from retention.sweep import Sweep, dry_run, finish, open_run, repair, result_of, work_on
+from retention.sweep import Sweep, dry_run, finish, open_run, refuse, repair, result_of, work_on
 from stores.options import now
 from worker.arguments import FLAG, NUMBER, OPTIONAL_TEXT, TEXT, Signature, refuse_other_store
-from worker.celery_config import BATCH_TASK, FINISH_TASK, SWEEP_TASK
+from worker.celery_config import BATCH_TASK, ERASE_TASK, FINISH_TASK, SWEEP_TASK
 from worker.dispatch import BROKER_ERRORS
 from worker.process import ProcessSweep
 
@@ -87,8 +88,16 @@ class SweepTask(StoreTask):
         if asked["dry_run"]:
             return dry_run(self.sweep, run_id, allow_over_limit=over).to_json()
         repair(self.sweep)
+        closed = self.process.closed(self.sweep.clock()) if self._is_scheduled else None
+        if closed is not None:
+            return refuse(self.sweep, run_id, closed).to_json()
         result = open_run(self.sweep, run_id, allow_over_limit=over)
         return result.to_json() if result is not None else self._opened(run_id)
+
+    @property
+    def _is_scheduled(self) -> bool:
+        """Whether beat asked for this sweep: Celery says so in a header of its message."""
+        return bool((self.request.headers or {}).get("celery_beat_task"))
 
     def _opened(self, run_id: str) -> dict[str, Any]:
         """End without a result, unless this is a redelivery and the run is over by now."""
@@ -143,7 +152,24 @@ class FinishTask(StoreTask):
         return {"closed": result is not None, "outcome": str(result.outcome) if result else None}
 
 
+class EraseTask(StoreTask):
+    """``retention.erase_thread``: deletes one thread now, whatever the horizons say."""
+
+    name = ERASE_TASK
+    signature_of_arguments = Signature(
+        ERASE_TASK,
+        {"thread_id": TEXT, "by": TEXT, "store": OPTIONAL_TEXT},
+        {"store": None},
+    )
+
+    def run(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """Answer with the receipt; one that comes twice finds nothing the second time."""
+        asked = self.arguments(args, kwargs)
+        refuse_other_store(self.process.store, asked["store"])
+        return erase(self.sweep, asked["thread_id"], asked["by"]).to_json()
+
+
 def register(app: Celery, process: ProcessSweep) -> None:
     """Give an app its tasks."""
-    for task in (SweepTask, BatchTask, FinishTask):
+    for task in (SweepTask, BatchTask, FinishTask, EraseTask):
         app.register_task(task(process))

@@ -2,14 +2,14 @@
 
 from tests.reference import markdown
 from tests.reference.markdown import code, first_line, table
-from worker.celery_config import SWEEP_TASK
+from worker.celery_config import ERASE_TASK, SWEEP_TASK
 from worker.tasks import StoreTask
 
 _INTRODUCTION = """\
 Arguments and results are JSON. An argument that is unknown, missing or of the wrong kind fails the
-task with one line. Only `retention.sweep` is for you to call; the others are sent by it, carry a
-run id and a batch number, and are harmless when they come twice, late or never. A task is tried
-again while the store is unavailable, with growing pauses.
+task with one line. `retention.sweep` and `retention.erase_thread` are for you to call; the others
+are sent by the sweep, carry a run id and a batch number, and are harmless when they come twice,
+late or never. A task is tried again while the store is unavailable, with growing pauses.
 """
 
 _SWEEP = """\
@@ -23,7 +23,19 @@ another sweep live, a limit refused it) the task itself answers.
     celery -A worker result ID
 """
 
+_ERASE = """\
+Its result is the receipt that `retention thread erase --json` prints: what each table or key held,
+and that nothing is left. `outcome` is `erased`; `held` where a hold kept the thread; `unknown`
+where there was nothing under the id; `left` where something would not go, or a new thread began.
+
+    celery -A worker call retention.erase_thread --kwargs '{"thread_id": "a-17", "by": "privacy"}'
+"""
+
+_RESULTS = {SWEEP_TASK: _SWEEP, ERASE_TASK: _ERASE}
+
 _MEANINGS = {
+    "thread_id": "The thread.",
+    "by": "Who says so, for the receipt and the log.",
     "dry_run": "Say what a sweep would do; change nothing.",
     "store": "A guard: the store that is meant. Another one than the worker's own is refused.",
     "allow_over_limit": "Let the plan pass the safety limits once.",
@@ -46,7 +58,7 @@ def _section(task: type[StoreTask]) -> str:
         for name, kind in signature.kinds.items()
     ]
     arguments = table(("argument", "value", "default", "meaning"), rows)
-    result = "It has no result." if task.ignore_result else _SWEEP
+    result = "It has no result." if task.ignore_result else _RESULTS[task.name]
     return "\n\n".join([f"## `{task.name}`", f"{says[0].upper()}{says[1:]}", arguments, result])
 
 

@@ -11,9 +11,11 @@ from worker.cli.demo import demo
 from worker.cli.failures import InterruptedCommandError, guarded
 from worker.cli.invocation import Invocation, common_options, pass_invocation
 from worker.cli.logs import log_to_stderr
+from worker.cli.policy import policy
 from worker.cli.serve import serve
 from worker.cli.store import store
 from worker.cli.sweep import sweep
+from worker.cli.thread import thread
 
 
 class Program(click.Group):
@@ -63,5 +65,5 @@ def retention(invocation: Invocation) -> None:
     log_to_stderr(invocation)
 
 
-for _command in (sweep, store, serve, demo):
+for _command in (sweep, thread, policy, store, serve, demo):
     retention.add_command(_command)
