@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from retention.deliveries import Delivery
 from retention.errors import ClaimLostError
 from retention.ports import BatchPlan
-from retention.runs import BatchKind, Candidate, Run, RunOutcome, ThreadOutcome
+from retention.runs import BatchKind, Candidate, Run, RunOutcome, Source, ThreadOutcome
 from retention.runs import Outcome as Became
 from retention.sweep import open_run, work_on
 from retention.threads import Hold, Horizon
@@ -113,6 +114,25 @@ def test_a_batch_ends_once(resent: Parts) -> None:
     with pytest.raises(ClaimLostError):
         resent.runs.record(claim, {})
     assert resent.runs.count_open("r") == 0
+
+
+def test_a_delivery_is_taken_once_and_kept_as_recorded(resent: Parts) -> None:
+    open_with(resent, "t")
+    claim = resent.claim("mine")
+    resent.runs.record(claim, {0: ThreadOutcome(Became.DELETED, head="h")})
+    resent.runs.finish_batch(claim, resent.clock.now, owes=True)
+    deliveries, now, source = resent.runs.deliveries, resent.clock.now, Source("r", 0)
+    assert (deliveries.count(), deliveries.pending(now, 10)) == (1, [source])
+    taken = deliveries.take(source, now, now + LEASE)
+    assert taken is not None
+    assert taken.thread_ids == ["t"]
+    assert deliveries.take(source, now, now + 2 * LEASE) is None
+    deliveries.record(source, {"files": Delivery(1, None, "no")}, now, now)
+    assert [owed.deliveries for owed in deliveries.listing(10)] == [
+        {"files": Delivery(1, None, "no")}
+    ]
+    deliveries.record(source, {"files": Delivery(2, now)}, None, now)
+    assert (deliveries.count(), deliveries.listing(10)) == (0, [])
 
 
 def test_a_run_that_could_not_be_opened_counts_once(resent: Parts) -> None:
