@@ -2,6 +2,8 @@
 
 import importlib
 import json
+import os
+import signal
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -13,8 +15,9 @@ from retention.errors import ConfigurationError
 from retention.hooks import Hooks
 from stores import init_store, open_store
 from stores.runlog.encoding import load_deliveries
-from tests.commands import command_on, retention_command
+from tests.commands import command_on, retention_command, retention_process
 from tests.seeding import seed_thread
+from tests.waiting import eventually
 from worker.hooks import GROUP, hooks_of
 from worker.settings import load_store_settings, load_sweep_settings
 
@@ -26,6 +29,11 @@ def files(thread_ids, *, store, run_id):
 def vectors(thread_ids, *, store, run_id):
     if not os.path.exists("vectors-up"):
         raise ConnectionError("no vector store")
+def dies(thread_ids, *, store, run_id):
+    if not os.path.exists("died"):
+        open("died", "w").close()
+        os.kill(os.getpid(), 9)
+    files(thread_ids, store=store, run_id=run_id)
 nothing = None
 """
 
@@ -165,6 +173,30 @@ def test_a_sweep_tells_the_installed_hooks_and_status_and_history_show_what_is_o
     assert len((folder / "told.json").read_text().splitlines()) == 1
     assert command_on(path, "sweep", "history", later, "--json").answer["undelivered"] == []
     assert "hooks" not in command_on(path, "sweep", "status").out
+
+
+def test_a_process_killed_in_a_hook_leaves_it_to_a_later_sweep(
+    offered: Callable[..., None], folder: Path
+) -> None:
+    offered("dies = offered_hooks:dies")
+    init_store("store.db")
+    with open_store("store.db") as store:
+        seed_thread(store.saver, "old", datetime(2026, 1, 1, tzinfo=UTC))
+    limits = {"LEASE": "2", "SOFT_TIME_LIMIT": "1", "ON_DELETED_TIMEOUT": "1"}
+    settings = {f"SWEEP_{name}_SECONDS": value for name, value in limits.items()}
+    settings["PYTHONPATH"] = os.pathsep.join([str(folder), *sys.path])
+    verb = ("sweep", "run", "--storage", "store.db")
+    assert retention_process(*verb, folder=folder, settings=settings).status == -signal.SIGKILL
+    with open_store("store.db") as store:
+        assert store.threads.count_threads() == 0
+
+    def is_told() -> bool:
+        retention_process(*verb, folder=folder, settings=settings)
+        return (folder / "told.json").exists()
+
+    eventually(is_told, "the hook is told again", 60)
+    ((ids, _, _),) = [json.loads(line) for line in (folder / "told.json").open()]
+    assert ids == ["old"]
 
 
 def test_a_command_refuses_a_wrong_name_in_one_line(
