@@ -143,6 +143,19 @@ def test_what_a_sweep_looks_for_is_answered_by_indexes_alone(
     assert faults(explaining.plans) == []
 
 
+@pytest.mark.parametrize("count", [1, 50, 500])
+def test_what_policies_ask_of_heads_is_found_by_index_and_is_their_metadata_alone(
+    full_place: Place, count: int
+) -> None:
+    with full_place.store() as store, explained(store) as (rows, explaining):
+        found = rows.heads(explaining, some(count))
+        heads = {thread_id: head for thread_id, (head, _) in found.items()}
+        explaining.plans.clear()
+        assert rows.head_metadata(explaining, heads, ["graph_id", "tenant"]) == {}
+    assert len(explaining.plans) == 1
+    assert {fault.rpartition(".")[2] for fault in faults(explaining.plans)} == {"metadata"}
+
+
 def test_a_table_that_was_never_analyzed_is_read_by_index_too(postgres_place: Place) -> None:
     with postgres_place.store() as store:
         # What a restore or a bulk load leaves behind until somebody gathers statistics.
