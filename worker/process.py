@@ -4,10 +4,11 @@ import os
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
+from datetime import datetime
 from functools import cached_property
 
 from retention.errors import ConfigurationError
-from retention.sweep import Dispatch, Sweep, check_manager
+from retention.sweep import Dispatch, Sweep, check_manager, check_strain
 from worker.settings import StoreSettings, SweepSettings, load_store_settings
 from worker.wiring import opened_sweep
 
@@ -57,6 +58,11 @@ class ProcessSweep:
         """
         with self._opener(self.store, self._settings, self._dispatch) as sweep:
             check_manager(sweep)
+            check_strain(sweep)
+
+    def closed(self, instant: datetime) -> str | None:
+        """Why a scheduled sweep may not start at an instant, or None where it may."""
+        return self._settings.closed(instant)
 
     def get(self) -> Sweep:
         """The sweep of this process, opened where it is not yet.

@@ -10,6 +10,7 @@ from retention.filters import Grace
 from retention.operator import metadata_keys
 from retention.ports import Clock
 from retention.sweep import Dispatch, Metrics, NoMetrics, Sweep, SweepOptions
+from retention.sweep.pacing import batch_size_at
 from stores import Access, Store, StoreOptions, open_store
 from stores.options import now
 from worker.filters import known_filters, select_filters
@@ -22,22 +23,33 @@ log = logging.getLogger("retention.sweep")
 
 def sweep_options(settings: SweepSettings) -> SweepOptions:
     """The options of a sweep, from its settings."""
-    budget = settings.time_budget_seconds
+    rest, rate = settings.longest_rest, settings.max_threads_per_second
     return SweepOptions(
-        batch_size=settings.batch_size,
+        # At a low rate a whole batch would outlast its task.
+        batch_size=batch_size_at(settings.batch_size, rate, rest),
         result_threads=settings.result_threads,
         max_delete_rounds=settings.max_delete_rounds,
         batch_attempts=settings.batch_attempts,
         lease=timedelta(seconds=settings.lease_seconds),
         orphan_grace=timedelta(seconds=settings.orphan_grace_seconds),
         history=timedelta(days=settings.history_days),
-        time_budget=None if budget is None else timedelta(seconds=budget),
+        time_budget=_seconds(settings.time_budget_seconds),
         max_threads=settings.max_threads,
         max_share=settings.max_share,
         policies=settings.policies,
         allow_server_database=settings.allow_server_database,
         filter_timeout=settings.filter_timeout,
+        max_replica_lag=_seconds(settings.max_replica_lag_seconds),
+        max_lock_waits=settings.max_lock_waits,
+        backoff_longest=rest,
+        threads_per_second=rate,
+        rest=settings.pause,
+        rest_longest=rest,
     )
+
+
+def _seconds(number: int | None) -> timedelta | None:
+    return None if number is None else timedelta(seconds=number)
 
 
 def store_options(

@@ -60,19 +60,24 @@ def clean_late_writes(
 def _settle_all(
     sweep: Sweep, claim: Claim, judge: Judge, indexes: Sequence[int], spared: Mapping[str, str]
 ) -> None:
-    """Settle these threads in as many transactions as the pace asks for."""
+    """Settle these threads, halving what fails until a failing thread stands alone."""
     sweep.pace.begin_batch(sweep.options)
-    done = 0
-    while done < len(indexes):
-        some = indexes[done : done + sweep.pace.limit(sweep.options)]
-        _settle(sweep, claim, judge, some, spared)
-        done += len(some)
+    left = [indexes]
+    while left:
+        some = left.pop()
+        limit = sweep.pace.limit(sweep.options)
+        if len(some) > limit:
+            left.append(some[limit:])
+            some = some[:limit]
+        if not _settle(sweep, claim, judge, some, spared):
+            middle = len(some) // 2
+            left += some[middle:], some[:middle]
 
 
 def _settle(
     sweep: Sweep, claim: Claim, judge: Judge, indexes: Sequence[int], spared: Mapping[str, str]
-) -> None:
-    """Settle these threads in one transaction; halve it until a failing thread stands alone."""
+) -> bool:
+    """Settle these threads in one transaction; False where fewer are to be tried at once."""
     sweep.pace.rest(sweep.clock(), sweep.sleep)
     began = sweep.clock()
     try:
@@ -82,15 +87,13 @@ def _settle(
     except StoreError as error:
         if isinstance(error, StoreTimeoutError):
             sweep.pace.timed_out(len(indexes))
-        if len(indexes) == 1:
-            failed = ThreadOutcome(Outcome.FAILED, str(error))
-            sweep.store.runs.record(claim, {indexes[0]: failed})
-            return
-        middle = len(indexes) // 2
-        _settle(sweep, claim, judge, indexes[:middle], spared)
-        _settle(sweep, claim, judge, indexes[middle:], spared)
-    else:
-        sweep.pace.settled(len(indexes), began, sweep.clock(), sweep.options)
+        if len(indexes) > 1:
+            return False
+        failed = ThreadOutcome(Outcome.FAILED, str(error))
+        sweep.store.runs.record(claim, {indexes[0]: failed})
+        return True
+    sweep.pace.settled(len(indexes), began, sweep.clock(), sweep.options)
+    return True
 
 
 def _look_again(store: CheckpointStore, claim: Claim, options: SweepOptions, now: datetime) -> None:

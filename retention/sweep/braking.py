@@ -3,14 +3,12 @@
 import logging
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import cast
 
 from retention.brakes import Pause, SupportsStrain
 from retention.errors import ConfigurationError
 from retention.events import event
 from retention.runs import RunOutcome, RunState
 from retention.sweep.context import Sweep
-from retention.sweep.options import SweepOptions
 from retention.sweep.result import SweepResult
 
 log = logging.getLogger("retention.sweep")
@@ -103,41 +101,36 @@ def check_strain(sweep: Sweep) -> None:
     Raises:
         ConfigurationError: This store has nothing to tell, or not to this role.
     """
-    if not _asks(sweep.options):
-        return
-    if not isinstance(sweep.store.deleter, SupportsStrain):
+    _strain(sweep)
+
+
+def _strain(sweep: Sweep) -> str | None:
+    """Say what of the server is above its limit; nothing is asked of it without a limit."""
+    options = sweep.options
+    if options.max_replica_lag is None and options.max_lock_waits is None:
+        return None
+    server = sweep.store.deleter
+    if not isinstance(server, SupportsStrain):
         raise ConfigurationError(
             f"the {sweep.store.provider} store tells nothing of replicas and lock waits: leave "
             "SWEEP_MAX_REPLICA_LAG_SECONDS and SWEEP_MAX_LOCK_WAITS unset"
         )
-    _strain(sweep)
+    return _lagging(server, options.max_replica_lag) or _waiting(server, options.max_lock_waits)
 
 
-def _asks(options: SweepOptions) -> bool:
-    return options.max_replica_lag is not None or options.max_lock_waits is not None
-
-
-def _strain(sweep: Sweep) -> str | None:
-    """Say what is above its limit."""
-    options = sweep.options
-    if not _asks(options):
+def _lagging(server: SupportsStrain, limit: timedelta | None) -> str | None:
+    if limit is None or (lag := server.replica_lag()) <= limit:
         return None
-    server = cast(SupportsStrain, sweep.store.deleter)
-    if options.max_replica_lag is not None:
-        lag = server.replica_lag()
-        if lag > options.max_replica_lag:
-            return (
-                f"a replica is {lag.total_seconds():.0f} seconds behind, more than "
-                f"{options.max_replica_lag.total_seconds():g} (SWEEP_MAX_REPLICA_LAG_SECONDS)"
-            )
-    if options.max_lock_waits is not None:
-        waits = server.lock_waits()
-        if waits > options.max_lock_waits:
-            return (
-                f"{waits} sessions wait for a lock, more than {options.max_lock_waits} "
-                "(SWEEP_MAX_LOCK_WAITS)"
-            )
-    return None
+    return (
+        f"a replica is {lag.total_seconds():.0f} seconds behind, more than "
+        f"{limit.total_seconds():g} (SWEEP_MAX_REPLICA_LAG_SECONDS)"
+    )
+
+
+def _waiting(server: SupportsStrain, limit: int | None) -> str | None:
+    if limit is None or (waits := server.lock_waits()) <= limit:
+        return None
+    return f"{waits} sessions wait for a lock, more than {limit} (SWEEP_MAX_LOCK_WAITS)"
 
 
 def _is_out_of_time(sweep: Sweep, run_id: str) -> bool:

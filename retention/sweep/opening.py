@@ -9,7 +9,7 @@ from retention.errors import ClaimLostError, ConfigurationError, StoreError, Sto
 from retention.events import event
 from retention.ports import BatchPlan
 from retention.runs import BatchKind, Run, RunOutcome
-from retention.sweep.braking import pause_in_force, refuse
+from retention.sweep.braking import check_strain, pause_in_force, refuse
 from retention.sweep.closing import finish
 from retention.sweep.context import Sweep
 from retention.sweep.limits import check_manager, over_limit
@@ -32,9 +32,11 @@ def open_run(sweep: Sweep, run_id: str, *, allow_over_limit: bool) -> SweepResul
         sent, or where this run was opened before: whoever closes it hands out the result.
 
     Raises:
-        ConfigurationError: Another program runs the store, and the operator does not insist.
+        ConfigurationError: Another program runs the store, and the operator does not insist; or
+            what the back-off goes by cannot be read.
     """
     check_manager(sweep)
+    check_strain(sweep)
     paused = pause_in_force(sweep)
     if paused is not None and sweep.store.runs.get(run_id) is None:
         return refuse(sweep, run_id, f"sweeps are {paused}")

@@ -21,6 +21,7 @@ from stores.inspection import Inspection
 from stores.opened import Store
 from stores.options import Access, StoreOptions
 from stores.postgres.database import PostgresDatabase, PostgresTransaction, missing_tables
+from stores.postgres.deleter import PostgresDeleter
 from stores.postgres.locks import SETUP_KEY
 from stores.postgres.parks import PostgresParks
 from stores.postgres.rows import PostgresRows
@@ -100,7 +101,16 @@ def _assembled(
     managed: str | None,
 ) -> Store:
     rows, parks = PostgresRows(db), PostgresParks(db)
-    return assemble("postgres", db, rows, options, make_saver, managed=managed, parks=parks)
+    return assemble(
+        "postgres",
+        db,
+        rows,
+        options,
+        make_saver,
+        managed=managed,
+        parks=parks,
+        make_deleter=PostgresDeleter,
+    )
 
 
 def init(address: str, options: StoreOptions) -> None:

@@ -28,6 +28,7 @@ def assemble(
     waiting_skipped: str | None = None,
     managed: str | None = None,
     parks: ParkRows | None = None,
+    make_deleter: type[RelationalDeleter] = RelationalDeleter,
 ) -> Store:
     """Make the ports of a store from its database and its rows.
 
@@ -40,7 +41,7 @@ def assemble(
     ledger = RelationalLedger(db, rows, policy, clock, options.retention, parks)
     threads = RelationalThreads(db, rows, ledger, options.metadata_keys)
     runs = RelationalRunLog(db)
-    deleter = RelationalDeleter(db, rows, ledger, threads, runs, clock, parks)
+    deleter = make_deleter(db, rows, ledger, threads, runs, clock, parks)
     asks = None if parks is None else RelationalAsks(db, rows, ledger, parks, policy, clock)
     return Store(
         provider, ledger, threads, deleter, runs, make_saver, waiting_skipped, managed, asks

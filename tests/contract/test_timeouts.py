@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from retention.errors import StoreError, StoreUnavailableError
+from retention.errors import StoreTimeoutError, StoreUnavailableError
 from stores.postgres.database import PostgresDatabase
 from stores.relational.ledger import RelationalLedger
 from tests.contract.lab import Lab, on_postgres, on_sqlite
@@ -32,10 +32,10 @@ def test_each_transaction_has_the_timeouts_it_was_opened_with(lab: Lab) -> None:
 def test_a_statement_that_runs_out_of_time_is_a_store_error(lab: Lab) -> None:
     with lab.other(statement_timeout=SOON) as store:
         db = cast(PostgresDatabase, cast(RelationalLedger, store.ledger)._db)
-        with pytest.raises(StoreError, match="statement timeout"), db.transaction() as tx:
+        with pytest.raises(StoreTimeoutError, match="statement timeout"), db.transaction() as tx:
             tx.rows("SELECT pg_sleep(10)")
         # It may be the same threads every time: the batch is halved, not tried as it was.
-        with pytest.raises(StoreError) as caught, db.transaction() as tx:
+        with pytest.raises(StoreTimeoutError) as caught, db.transaction() as tx:
             tx.rows("SELECT pg_sleep(10)")
         assert not isinstance(caught.value, StoreUnavailableError)
 

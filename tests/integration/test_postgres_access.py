@@ -27,7 +27,7 @@ PASSWORD = "hid/den@pass"
 STOCK_TABLES = "checkpoints, checkpoint_blobs, checkpoint_writes"
 OWN_TABLES = (
     "retention_threads, retention_runs, retention_batches, retention_totals, retention_format, "
-    "retention_pauses"
+    "retention_pauses, retention_asks, retention_barriers"
 )
 
 

@@ -36,6 +36,7 @@ driver is `event=log` with its text as `message`.
 """
 
 _MEANINGS = {
+    "batch_held_up": "No batch may begin now: sweeps are paused, or the server is behind.",
     "batch_done": "A batch was worked on and closed.",
     "batch_given_up": "A batch was tried too often; its open threads count as failed.",
     "batch_left_alone": "A batch was done already, or another worker holds it.",
@@ -73,6 +74,7 @@ _MEANINGS = {
     "skipped_run_not_counted": "The totals in the store miss a sweep that was skipped.",
     "store_not_read": "The metrics were asked for, and the store could not be read.",
     "sweep_asked_for": "A sweep was asked for.",
+    "sweep_not_begun": "A sweep may not begin now: sweeps are paused, or the window is closed.",
     "sweep_skipped": "Another run holds the store.",
     "thread_ids_unreadable": "Threads whose id is no UTF-8 text, in a SQLite store, are left alone;"
     " the first is named, as a literal of SQL.",

@@ -18,6 +18,7 @@ from worker.cli.progress import ProgressBar
 from worker.cli.results import show_result
 from worker.cli.sweep_cancel import cancel
 from worker.cli.sweep_history import history
+from worker.cli.sweep_pause import pause, resume
 from worker.cli.sweep_start import start
 from worker.cli.sweep_status import status
 
@@ -70,5 +71,5 @@ def _run(invocation: Invocation, run_id: str, allow_over_limit: bool) -> SweepRe
             ) from None
 
 
-for _verb in (start, status, history, cancel):
+for _verb in (start, status, history, cancel, pause, resume):
     sweep.add_command(_verb)

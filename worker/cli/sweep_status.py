@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from retention.runs import Run, RunState
-from retention.sweep import Sweep
+from retention.sweep import Sweep, pause_in_force
 from stores import Access
 from worker.cli.exit_status import ExitStatus
 from worker.cli.invocation import Invocation, common_options, pass_invocation
@@ -16,6 +16,7 @@ from worker.cli.opening import opened
 from worker.cli.owed import Owed
 from worker.cli.printing import print_facts, print_json, print_line
 from worker.cli.run_rows import run_json
+from worker.cli.sweep_pause import pause_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +28,17 @@ class LiveRun:
     done: int
     batches: int
     open_batches: int
+    paused: bool = False
 
     @property
     def elapsed(self) -> timedelta:
         """Time since the run began."""
         return self.now - self.run.started_at
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether nobody renewed the run in time; while sweeps are paused nobody is to."""
+        return not self.paused and self.run.is_stale(self.now)
 
     @property
     def remaining(self) -> int:
@@ -56,7 +63,7 @@ class LiveRun:
         return {
             **run_json(self.run),
             "lease_until": self.run.lease_until.isoformat(),
-            "stale": self.run.is_stale(self.now),
+            "stale": self.is_stale,
             "elapsed_seconds": round(self.elapsed.total_seconds(), 3),
             "done_count": self.done,
             "remaining_count": self.remaining,
@@ -76,6 +83,7 @@ def live_run(sweep: Sweep, run: Run) -> LiveRun:
         runs.progress(run.run_id).everything(),
         runs.count_batches(run.run_id),
         runs.count_open(run.run_id),
+        pause_in_force(sweep) is not None,
     )
 
 
@@ -89,19 +97,23 @@ def status(invocation: Invocation) -> ExitStatus:
         live = None if run is None else live_run(sweep, run)
         last = next((r for r in sweep.store.runs.history(2) if r.closed_at is not None), None)
         owed = Owed.of(sweep)
+        paused = pause_in_force(sweep)
     if invocation.as_json:
         answer = {
             "live": None if live is None else live.to_json(),
             "last": None if last is None else run_json(last),
             **owed.to_json(),
+            **pause_json(paused),
         }
         print_json(answer)
-    elif live is not None:
+        return ExitStatus.DONE
+    if paused is not None:
+        print_line(f"sweeps are {paused}")
+    if live is not None:
         _show_live(live)
     else:
         _show_last(last)
-    if not invocation.as_json:
-        owed.show()
+    owed.show()
     return ExitStatus.DONE
 
 
@@ -118,7 +130,7 @@ def _show_live(live: LiveRun) -> None:
             ("batches", f"{live.batches - live.open_batches} done, {live.open_batches} open"),
             ("threads", f"{live.done} done, {live.remaining} remaining"),
             ("rate", f"{live.rate:.1f} threads per second"),
-            ("time left", None if live.left is None else f"about {span(live.left)}"),
+            ("time left", None if live.left is None or live.paused else f"about {span(live.left)}"),
             ("lease", f"until {lease}{_stale_words(live)}"),
         ]
     )
@@ -129,7 +141,7 @@ def _seconds(live: LiveRun) -> float:
 
 
 def _stale_words(live: LiveRun) -> str:
-    if not live.run.is_stale(live.now):
+    if not live.is_stale:
         return ""
     return "; nobody renewed it: the next sweep takes the run up again"
 

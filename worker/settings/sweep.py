@@ -13,11 +13,11 @@ from pydantic_settings import SettingsConfigDict
 from retention.errors import ConfigurationError
 from retention.operator import OperatorPolicy
 from retention.policy import MAX_MINUTES
+from worker.settings.brakes import PREFIX, BrakeSettings
 from worker.settings.policies import POLICIES_RULE, parse_policies
 from worker.settings.queue import QueueName, QueueType
 from worker.settings.rules import (
     OptionalWhole,
-    SettingsGroup,
     Whole,
     build,
     null_to_none,
@@ -27,8 +27,6 @@ from worker.settings.rules import (
 )
 from worker.settings.schedule import SCHEDULE_RULE, Crontab, Interval, parse_schedule
 from worker.settings.variables import Variables, refuse_unknown
-
-PREFIX = "SWEEP_"
 
 _DAY_SECONDS = 86_400
 _YEAR_DAYS = 3_650
@@ -89,7 +87,7 @@ def _store_name(value: str | None) -> str | None:
     return value
 
 
-class SweepSettings(SettingsGroup):
+class SweepSettings(BrakeSettings):
     """How the sweep works. Each field is the variable ``SWEEP_`` plus its name in upper case."""
 
     model_config = SettingsConfigDict(alias_generator=lambda name: PREFIX + name.upper())
@@ -255,6 +253,11 @@ class SweepSettings(SettingsGroup):
         "letters, digits, blanks and _ . : / @ - are needed, a letter or digit first, at most 100",
         "What the store is called in metrics. Unset: its provider, host and database, or its file.",
     )
+
+    @property
+    def longest_rest(self) -> timedelta:
+        """How long one batch may rest between its transactions in all, or wait for its server."""
+        return timedelta(seconds=self.soft_time_limit_seconds / 4)
 
     @property
     def filter_timeout(self) -> timedelta:

@@ -1,0 +1,104 @@
+"""``retention sweep pause`` and ``resume``."""
+
+import re
+from datetime import datetime, timedelta
+from typing import Any
+
+import click
+
+from retention.brakes import Pause
+from retention.sweep import Sweep
+from retention.sweep import pause as pause_sweeps
+from retention.sweep import resume as resume_sweeps
+from stores import Access
+from stores.options import now
+from worker.cli.exit_status import ExitStatus
+from worker.cli.invocation import Invocation, common_options, pass_invocation
+from worker.cli.opening import opened
+from worker.cli.printing import print_json, print_line
+from worker.cli.thread_ids import by_option, who
+
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+
+def _end(context: click.Context, parameter: click.Parameter, value: str | None) -> datetime | None:
+    """Read a time, or how long from now.
+
+    Raises:
+        BadParameter: It is neither.
+    """
+    if value is None:
+        return None
+    found = re.fullmatch(r"([0-9]{1,6})([smhd])", value)
+    try:
+        if found:
+            return now() + timedelta(seconds=int(found[1]) * _SECONDS[found[2]])
+        return datetime.fromisoformat(value)
+    except (ValueError, OverflowError):
+        raise click.BadParameter(
+            f"{value!r} is neither a time such as 2026-07-01T00:00:00Z nor a while such as 2h"
+        ) from None
+
+
+@click.command()
+@click.option(
+    "--until",
+    callback=_end,
+    metavar="TIME",
+    help="When the pause ends: 2026-07-01T06:00:00Z, or a while from now such as 30m or 2h. "
+    "Default: when it is resumed.",
+)
+@click.option("--reason", metavar="TEXT", help="Why, for whoever looks at the status.")
+@by_option
+@common_options
+@pass_invocation
+def pause(
+    invocation: Invocation, until: datetime | None, reason: str | None, by: str | None
+) -> ExitStatus:
+    """Let no sweep begin, and the live one begin no further batch.
+
+    Batches at work are finished first. A second pause replaces the first.
+    """
+    with opened(invocation, Access.WRITE) as sweep:
+        placed = pause_sweeps(sweep, until, who(by), reason)
+        live = _live(sweep)
+    if invocation.as_json:
+        print_json({**pause_json(placed), "run_id": live})
+        return ExitStatus.DONE
+    print_line(f"sweeps are {placed}")
+    if live is not None:
+        print_line(f"run {live} begins no further batch; batches at work are finished first")
+    return ExitStatus.DONE
+
+
+@click.command()
+@common_options
+@pass_invocation
+def resume(invocation: Invocation) -> ExitStatus:
+    """End the pause. The next sweep goes on with the live run; `sweep start` asks for one now."""
+    with opened(invocation, Access.WRITE) as sweep:
+        was_paused = resume_sweeps(sweep)
+        live = _live(sweep)
+    if invocation.as_json:
+        print_json({"paused": False, "was_paused": was_paused, "run_id": live})
+        return ExitStatus.DONE
+    print_line("sweeps are resumed" if was_paused else "sweeps are not paused")
+    if was_paused and live is not None:
+        print_line(f"the next sweep goes on with run {live}: `retention sweep start` asks for one")
+    return ExitStatus.DONE
+
+
+def pause_json(pause: Pause | None) -> dict[str, Any]:
+    """What a pause says, as JSON types; all but ``paused`` is null without one."""
+    return {
+        "paused": pause is not None,
+        "paused_at": None if pause is None else pause.at.isoformat(),
+        "paused_until": None if pause is None or pause.until is None else pause.until.isoformat(),
+        "paused_by": None if pause is None else pause.by,
+        "pause_reason": None if pause is None else pause.reason,
+    }
+
+
+def _live(sweep: Sweep) -> str | None:
+    run = sweep.store.runs.live()
+    return None if run is None else run.run_id
