@@ -3,10 +3,11 @@
 from collections.abc import Collection
 from typing import Any
 
+from retention.errors import ConfigurationError, StoreError
 from retention.policy import ThreadRetention
 from retention.threads import Ended, Hold, LedgerEntry, ThreadFacts
 from stores.redis.buckets import on_threads
-from stores.redis.layout import instant, text
+from stores.redis.layout import instant, keys_of, text
 from stores.redis.requests import Steps
 from stores.redis.scripts import thread_script
 
@@ -27,7 +28,22 @@ def read_known(thread_ids: Collection[str]) -> Steps[dict[str, Known]]:
 
 
 def facts_of(thread_id: str, row: list[Any]) -> ThreadFacts:
-    """The facts in a row of ``row.lua``."""
+    """The facts in a row of ``row.lua``.
+
+    Raises:
+        StoreError: They cannot be read; the message names the thread and its key.
+    """
+    try:
+        return _facts(thread_id, row)
+    except (ConfigurationError, OverflowError, StoreError, ValueError) as error:
+        key = keys_of(thread_id)[0].decode(errors="backslashreplace")
+        raise StoreError(
+            f"Redis: what {key!r} says of thread {thread_id!r} cannot be read ({error}): mend that "
+            "key, or delete it, and what is left of the thread counts as gone"
+        ) from error
+
+
+def _facts(thread_id: str, row: list[Any]) -> ThreadFacts:
     # Read twice for every thread of a sweep: all in one go, and nothing where nothing is kept.
     head, at, undated, started, marked, due, owner, waiting, finished, _, reason, ended = row[:12]
     entry = None

@@ -10,6 +10,8 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from zlib import crc32
 
+from retention.errors import StoreError
+
 #: How many buckets there are; part of the format, since an id is looked for in its bucket alone.
 BUCKETS = 256
 
@@ -23,6 +25,9 @@ KINDS = (b"m:", b"c:", b"i:", b"b:", b"w:")
 #: id over all namespaces, and a place that holds an interrupt.
 BY_NAMESPACE, BY_ID, INTERRUPTED = b"c", b"i", b"x"
 
+#: Of bytes that are no name, so many are shown in an error.
+_SHOWN = 40
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -33,8 +38,16 @@ def raw(text: str) -> bytes:
 
 
 def text(raw_text: bytes) -> str:
-    """The text that was kept as these bytes."""
-    return raw_text.decode("utf-8", "surrogatepass")
+    """The text that was kept as these bytes.
+
+    Raises:
+        StoreError: No text is kept as these.
+    """
+    try:
+        return raw_text.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError as error:
+        shown = raw_text[:_SHOWN]
+        raise StoreError(f"Redis: {shown!r} is no name that this store wrote") from error
 
 
 #: How the name of every key in each bucket begins.
