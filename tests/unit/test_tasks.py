@@ -1,5 +1,6 @@
 """The tasks on a real SQLite store, run in this process."""
 
+import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -19,12 +20,13 @@ from retention.errors import (
 from retention.policy import RetentionPolicy
 from retention.runs import Run
 from retention.sweep import SweepResult
+from retention.threads import Hold
 from stores import open_store
 from tests.seeding import seed_threads
 from worker.app import RetentionApp
 from worker.process import ProcessSweep
 from worker.settings import BrokerSettings, load_sweep_settings
-from worker.tasks import BatchTask, FinishTask, StoreTask, SweepTask
+from worker.tasks import BatchTask, EraseTask, FinishTask, StoreTask, SweepTask
 
 
 @dataclass
@@ -221,3 +223,26 @@ def test_a_store_that_nobody_adopted_fails_the_sweep_and_is_not_tried_again(benc
     assert "`retention store adopt`" in str(ended.result)
     assert bench.again == []
     assert bench.dispatch == Recorder()
+
+
+def test_a_thread_is_erased_and_the_result_is_its_receipt(bench: Bench) -> None:
+    receipt = bench.run(EraseTask, thread_id="due-0000", by="privacy").get()
+    assert (receipt["outcome"], receipt["by"], receipt["left"]) == ("erased", "privacy", 0)
+    assert receipt["tables"]["checkpoints"] == {"held": 1, "left": 0}
+    assert json.loads(json.dumps(receipt)) == receipt
+    again = bench.run(EraseTask, "due-0000", "privacy").get()
+    assert (again["outcome"], again["left"]) == ("unknown", 0)
+
+
+def test_an_erase_of_a_held_thread_says_whose_hold_it_is(bench: Bench) -> None:
+    with open_store(os.environ["LLM_PROVIDER_CHECKPOINT_CONN_STRING"]) as store:
+        store.ledger.hold(["due-0000"], Hold("case 7", by="legal"))
+    receipt = bench.run(EraseTask, thread_id="due-0000", by="privacy").get()
+    assert (receipt["outcome"], receipt["hold"]["by"]) == ("held", "legal")
+
+
+def test_an_erase_meant_for_another_store_is_refused(bench: Bench) -> None:
+    asked = {"thread_id": "due-0000", "by": "privacy", "store": "postgres"}
+    ended = bench.run(EraseTask, **asked)
+    assert ended.state == "FAILURE"
+    assert "cannot send it to another store" in str(ended.result)
