@@ -26,6 +26,8 @@ TABLES = {
         "checkpoint_blobs",
         "checkpoint_writes",
         "retention_threads",
+        "retention_asks",
+        "retention_barriers",
     ),
 }
 

@@ -14,7 +14,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.postgres import PostgresSaver
 from psycopg.rows import dict_row
 
-from retention.errors import ThreadDeletedError
+from retention.errors import ParkRefusedError, ThreadDeletedError
 from retention.ports import Claim
 from retention.runs import Candidate, Outcome
 from retention.sweep import LocalDispatch
@@ -150,6 +150,31 @@ def test_a_start_before_the_delete_takes_its_lock_keeps_everything_in_every_orde
         assert race.other.ledger.entries([thread_id])[thread_id].started_at == NOW
 
     assert every_schedule(play) > 12
+    assert set(race.outcomes) == {Outcome.DELETED, Outcome.RESTARTED, Outcome.BUSY}
+
+
+def test_a_park_before_the_delete_takes_its_lock_keeps_everything_in_every_order(
+    race: Race,
+) -> None:
+    """The filters were asked before either side began: neither knows of the ask."""
+    later = NOW + timedelta(seconds=1)
+    with race.place.store(clock=lambda: later) as parking:
+
+        def play(schedule: Schedule) -> None:
+            thread_id, _, claim = race.thread()
+            before = race.place.rows(thread_id)
+            delete = race.deleting(claim)
+            open_ask = lambda: parking.asks.open_ask(thread_id, "a", later + timedelta(days=1))  # noqa: E731
+            park = race.gated("park", race.connection(parking), open_ask)
+            schedule.play(delete, park)
+            if race.outcome(claim, delete) is Outcome.DELETED:
+                assert isinstance(park.error, ParkRefusedError)
+                assert race.place.rows(thread_id) == {}
+            else:
+                assert park.error is None
+                assert race.place.rows(thread_id) == {**before, "retention_asks": 1}
+
+        assert every_schedule(play) > 12
     assert set(race.outcomes) == {Outcome.DELETED, Outcome.RESTARTED, Outcome.BUSY}
 
 
