@@ -125,14 +125,31 @@ def test_where_sweeps_delete_waiting_threads_nothing_is_counted_by_expiry(lab: L
 
 @on_redis
 def test_on_redis_waiting_threads_are_counted_by_their_expiry(lab: Lab) -> None:
-    for thread_id, minutes in (("old", 40), ("recent", 10), ("held", 40), ("due", 40)):
+    lab.store.ledger.start(["declared"], ThreadRetention(50))
+    ages = {"old": 40, "recent": 20, "held": 40, "due": 40, "declared": 20}
+    for thread_id, minutes in ages.items():
         lab.seed(thread_id, minutes)
         lab.direct.age(thread_id, minutes)  # type: ignore[attr-defined]
     lab.hold("held")
     lab.at(-20, lambda: lab.store.ledger.mark_finished(["due"]))
     found = previewed(lab, SHORT)
     assert found.by_expiry
-    assert due(found) == (1, 0)
+    assert due(found) == (1, 1)
+    assert found.bytes[Horizon.WAITING] > 0
+    assert due(previewed(lab, RetentionPolicy(21, 3))) == (1, 1)
+    assert due(previewed(lab, RetentionPolicy(20, 3))) == (1, 3)
+    assert due(previewed(lab, RetentionPolicy(90, 3))) == (1, 0)
+
+
+@on_redis
+def test_on_redis_expiring_threads_are_read_page_by_page(lab: Lab) -> None:
+    for number in range(12):
+        lab.seed(f"t-{number}", 40)
+        lab.direct.age(f"t-{number}", 40)  # type: ignore[attr-defined]
+    looked_at: list[int] = []
+    found = preview(lab.sweep(batch_size=5), SHORT, progress=looked_at.append)
+    assert due(found) == (0, 12)
+    assert looked_at == [5, 10, 12]
 
 
 def test_marks_are_moved_to_the_finished_retention_declared_and_capped(lab: Lab) -> None:
