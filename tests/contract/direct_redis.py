@@ -66,6 +66,7 @@ class DirectRedis:
         """Bring the end of a thread's keys nearer, as if so many minutes had passed."""
         for key in keys_of(thread_id):
             self._client.pexpire(key, max(1, self._client.pttl(key) - minutes * 60_000))
+        self._client.zincrby(bucket_of(thread_id) + b"expiry", -minutes * 60_000, raw(thread_id))
 
     def break_declarations(self) -> None:
         for key, _ in self._of_threads(b"m"):
