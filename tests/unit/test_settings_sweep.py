@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -40,6 +41,12 @@ DEFAULTS: dict[str, Any] = {
     "pushgateway_url": None,
     "pushgateway_timeout_seconds": 5,
     "store_name": None,
+    "window": None,
+    "window_timezone": ZoneInfo("UTC"),
+    "max_threads_per_second": None,
+    "pause_seconds": 0.0,
+    "max_replica_lag_seconds": None,
+    "max_lock_waits": None,
 }
 
 # (lowest, highest, unit, what null means)
@@ -57,6 +64,9 @@ WHOLE: dict[str, tuple[int, int, str, str | None]] = {
     "SOFT_SHUTDOWN_SECONDS": (0, 3600, "seconds", None),
     "TIME_BUDGET_SECONDS": (1, 604_800, "seconds", "no budget"),
     "MAX_THREADS": (1, 10**12, "threads", "no limit"),
+    "MAX_THREADS_PER_SECOND": (1, 10**6, "threads", "no limit"),
+    "MAX_REPLICA_LAG_SECONDS": (1, 86_400, "seconds", "not asked"),
+    "MAX_LOCK_WAITS": (0, 10_000, "sessions", "not asked"),
     "ORPHAN_GRACE_SECONDS": (0, 2_592_000, "seconds", None),
     "BATCH_ATTEMPTS": (1, 100, "attempts", None),
     "PUSHGATEWAY_TIMEOUT_SECONDS": (1, 60, "seconds", None),

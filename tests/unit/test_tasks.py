@@ -19,7 +19,7 @@ from retention.errors import (
 )
 from retention.policy import RetentionPolicy
 from retention.runs import Run
-from retention.sweep import SweepResult
+from retention.sweep import SweepResult, pause
 from retention.threads import Hold
 from stores import open_store
 from tests.seeding import seed_threads
@@ -246,3 +246,47 @@ def test_an_erase_meant_for_another_store_is_refused(bench: Bench) -> None:
     ended = bench.run(EraseTask, **asked)
     assert ended.state == "FAILURE"
     assert "cannot send it to another store" in str(ended.result)
+
+
+def scheduled(bench: Bench, **settings: str) -> Any:
+    """Run a sweep that beat asks for, with these settings."""
+    bench.process._settings = load_sweep_settings({"SWEEP_BATCH_SIZE": "2", **settings}, None)
+    sweep = bench.app.tasks[SweepTask.name]
+    return sweep.apply((), {}, task_id="run", headers={"celery_beat_task": True})  # type: ignore[dict-item] # as beat sends it
+
+
+def test_a_scheduled_sweep_does_not_begin_outside_of_its_window(bench: Bench) -> None:
+    month = datetime.now(UTC).month % 12 + 1
+    answer = scheduled(bench, SWEEP_WINDOW=f"* * * {month} *").get()
+    assert answer["outcome"] == "refused"
+    assert answer["reason"] == f"the window '* * * {month} *' (UTC, SWEEP_WINDOW) is closed"
+    assert bench.dispatch.sent == []
+    runs = bench.process.get().store.runs
+    assert (runs.history(1), runs.totals()) == ([], {})
+    # Whoever asks for one gets it.
+    assert bench.run(SweepTask).state == "IGNORED"
+    assert len(bench.dispatch.sent) == 3
+
+
+def test_a_scheduled_sweep_outside_of_its_window_repairs_the_live_run(bench: Bench) -> None:
+    bench.run(SweepTask, task_id="live")
+    bench.dispatch.sent.clear()
+    runs = bench.process.get().store.runs
+    runs.renew("live", datetime.now(UTC) - timedelta(seconds=1))
+    month = datetime.now(UTC).month % 12 + 1
+    assert scheduled(bench, SWEEP_WINDOW=f"* * * {month} *").get()["outcome"] == "refused"
+    assert bench.dispatch.sent == [("live", 0), ("live", 1), ("live", 2)]
+
+
+def test_a_scheduled_sweep_begins_within_its_window(bench: Bench) -> None:
+    assert scheduled(bench, SWEEP_WINDOW="* * * * *").state == "IGNORED"
+    assert len(bench.dispatch.sent) == 3
+
+
+def test_a_paused_batch_is_left_to_the_tick_after_the_pause(bench: Bench) -> None:
+    bench.run(SweepTask)
+    pause(bench.process.get())
+    answer = bench.run(BatchTask, "run", 0).get()
+    assert answer == {"worked": False}
+    assert bench.again == []
+    assert bench.run(SweepTask, task_id="two").get()["outcome"] == "refused"
