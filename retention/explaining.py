@@ -1,6 +1,6 @@
 """Why a thread stays, or when it goes: what a sweep would decide, and a sentence that says it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ from retention.filters import LiveThreadFilter, ask
 from retention.operator import Limit
 from retention.statuses import ThreadStatus, activity_of, hold_on, state_of, status_of
 from retention.sweep.context import Sweep
-from retention.threads import Hold, Rule, ThreadFacts, Verdict
+from retention.threads import Hold, LedgerEntry, Rule, ThreadFacts, Verdict
 
 #: What lets a thread go, at the latest at the next sweep.
 _GOING = (Verdict.FINISHED, Verdict.WAITING, Verdict.GONE)
@@ -78,10 +78,8 @@ class Explanation:
 
     def to_json(self) -> dict[str, Any]:
         """The same as JSON types."""
-        facts, entry, now = self.facts, self.facts.entry, self.rule.now
-        age = None if facts.head_at is None else (now - facts.head_at).total_seconds()
+        facts, entry, now = self.facts, self._entry, self.rule.now
         governing = self.rule.governing(facts)
-        ended, hold = (entry.ended, entry.hold) if entry else (None, None)
         return {
             "thread_id": facts.thread_id,
             "sentence": self.sentence,
@@ -93,31 +91,34 @@ class Explanation:
             "explained_at": now.isoformat(),
             "head": facts.head,
             "head_at": _iso(facts.head_at),
-            "head_age_seconds": None if age is None else round(age, 3),
-            "started_at": _iso(entry and entry.started_at),
-            "marked_at": _iso(entry and entry.marked_at),
+            "head_age_seconds": facts.head_at and round((now - facts.head_at).total_seconds(), 3),
+            "started_at": _iso(entry.started_at),
+            "marked_at": _iso(entry.marked_at),
             "due_at": _iso(self.rule.due_at(facts)),
             "expires_at": _iso(self.rule.expires_at(facts)),
             "keys_expire_at": _iso(self.keys_expire_at),
-            "owner": entry.owner if entry else None,
+            "owner": entry.owner,
             "waiting": self._limit_json("waiting", governing.waiting),
             "finished": self._limit_json("finished", governing.finished),
             "filters": [answer._asdict() for answer in self.answers],
-            "hold": None if hold is None else hold_json(hold, now),
-            "ended": None if ended is None else {**ended._asdict(), "at": ended.at.isoformat()},
+            "hold": entry.hold and hold_json(entry.hold, now),
+            "ended": entry.ended and {**entry.ended._asdict(), "at": entry.ended.at.isoformat()},
         }
 
+    @property
+    def _entry(self) -> LedgerEntry:
+        """What the ledger keeps of the thread: an empty entry where that is nothing."""
+        return self.facts.entry or LedgerEntry(self.facts.thread_id)
+
     def _limit_json(self, horizon: str, limit: Limit) -> dict[str, Any]:
-        declared = self.facts.entry.declared if self.facts.entry else None
         return {
             "platform_minutes": getattr(self.rule.policy, f"{horizon}_minutes"),
-            "declared_minutes": getattr(declared, f"{horizon}_minutes", None),
+            "declared_minutes": getattr(self._entry.declared, f"{horizon}_minutes", None),
             "minutes": limit.minutes,
             "source": str(limit),
         }
 
     def _why(self, going: Going) -> str:
-        entry = self.facts.entry
         if going.by == EXPIRES:
             or_held = " or at the end of its hold" if self.hold is not None else ""
             return f"its keys expire then, the waiting retention after its last write{or_held}"
@@ -129,11 +130,14 @@ class Explanation:
                 f"it was last active at {_iso(activity_of(self.facts))}, and its waiting "
                 f"retention is {waiting.minutes} minutes ({waiting})"
             )
-        due = f"due {_iso(self.rule.due_at(self.facts))}"
-        if entry is not None and entry.ended is not None:
-            return f"{entry.ended.by!r} ended it ({entry.ended.reason!r}), {due}"
-        by = f" by {entry.owner!r}" if entry is not None and entry.owner is not None else ""
-        return f"it was marked finished{by} at {_iso(entry and entry.marked_at)}, {due}"
+        return f"{self._marked()}, due {_iso(self.rule.due_at(self.facts))}"
+
+    def _marked(self) -> str:
+        entry = self._entry
+        if entry.ended is not None:
+            return f"{entry.ended.by!r} ended it ({entry.ended.reason!r})"
+        by = "" if entry.owner is None else f" by {entry.owner!r}"
+        return f"it was marked finished{by} at {_iso(entry.marked_at)}"
 
     def _why_it_stays(self) -> str:
         if self.hold is not None:
@@ -184,23 +188,23 @@ def going_of(facts: ThreadFacts, rule: Rule, keys_expire_at: datetime | None) ->
 
     The rule itself is asked at each instant that could make a difference: it decides, not this.
     """
-    hold = facts.entry.hold if facts.entry else None
-    instants = (
-        rule.now,
-        rule.due_at(facts),
-        rule.expires_at(facts) if rule.sweeps_waiting else None,
-        hold.until if hold else None,
-    )
-    going = None
-    if facts.head is not None or facts.entry is not None:
-        for at in sorted({at for at in instants if at is not None and at >= rule.now}):
-            verdict = replace(rule, now=at).judge(facts)
-            if verdict in _GOING:
-                going = Going(at, verdict)
-                break
+    going = next(_goings(facts, rule), None)
     if keys_expire_at is not None and (going is None or keys_expire_at < going.at):
         return Going(keys_expire_at, EXPIRES)
     return going
+
+
+def _goings(facts: ThreadFacts, rule: Rule) -> Iterator[Going]:
+    """The instants at which a sweep would delete the thread; none of one that is not known."""
+    if facts.head is None and facts.entry is None:
+        return
+    hold = facts.entry.hold if facts.entry else None
+    expires_at = rule.expires_at(facts) if rule.sweeps_waiting else None
+    instants = (rule.now, rule.due_at(facts), expires_at, hold and hold.until)
+    for at in sorted({at for at in instants if at is not None and at >= rule.now}):
+        verdict = replace(rule, now=at).judge(facts)
+        if verdict in _GOING:
+            yield Going(at, verdict)
 
 
 def hold_words(hold: Hold) -> str:
