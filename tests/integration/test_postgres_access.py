@@ -2,23 +2,28 @@
 
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from urllib.parse import quote
 
 import psycopg
 import pytest
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.postgres.base import MIGRATIONS
 from psycopg import sql
 
 from retention.errors import ConfigurationError, StoreError, StoreUnavailableError
-from stores import Access, init_store
+from retention.runs import Outcome, RunOutcome
+from retention.sweep import LocalDispatch, SweepOptions, pause, resume, run_sweep
+from stores import Access, Store, init_store
 from stores.opening import store_ddl
 from tests.integration.graphs import NOTHING, agent_on, asking, chain
 from tests.integration.places import Place
 from tests.integration.pooler import PgBouncer, dropping_options
-from tests.integration.sweeping import sweep, would_sweep
-from tests.seeding import config_of, seed_thread
+from tests.integration.sweeping import sweep, sweep_of, would_sweep
+from tests.seeding import config_of, seed_thread, seed_threads
 from tests.servers import Postgres, PostgresServer, ServiceMissingError, run_role_script
 
 NOW = datetime.now(UTC)
@@ -201,6 +206,33 @@ def test_a_schema_that_a_pooler_dropped_is_refused_and_nothing_is_swept(
     assert postgres_place.threads() == {"old", "young"}
 
 
+def held_back(store: Store, saver: BaseCheckpointSaver[Any]) -> None:
+    """Pause a run of several batches, and have the next sweep end it, with all brakes on."""
+    seed_threads(saver, "many", 6, OLD)
+    local, slept = LocalDispatch(), list[float]()
+    options = SweepOptions(
+        batch_size=2,
+        max_replica_lag=timedelta(hours=1),
+        max_lock_waits=100,
+        threads_per_second=1,
+        rest=timedelta(seconds=1),
+    )
+    work = replace(sweep_of(store, local, NOW, options=options), sleep=slept.append)
+
+    def pause_once(run_id: str, left: int) -> None:
+        pause(work, by="ops")
+
+    paused = run_sweep(work, local, "paused", progress=pause_once)
+    assert (paused.outcome, paused.counts.total(Outcome.DELETED)) == (RunOutcome.PARTIAL, 2)
+    assert run_sweep(work, local, "refused").outcome is RunOutcome.REFUSED
+    assert resume(work)
+    assert run_sweep(work, local, "next").outcome is RunOutcome.COMPLETED
+    ended = store.runs.get("paused")
+    assert ended is not None
+    assert ended.counts.total(Outcome.DELETED) == 6
+    assert len(slept) == 5
+
+
 def test_everything_works_through_a_pooler_in_transaction_mode(postgres_place: Place) -> None:
     try:
         pooler = PgBouncer(postgres_place.address)
@@ -216,6 +248,7 @@ def test_everything_works_through_a_pooler_in_transaction_mode(postgres_place: P
             result = sweep(store).to_json()
             assert (result["waiting_swept"], result["spared_count"]) == (["old"], 1)
             assert sweep(store).to_json()["outcome"] == "completed"
+            held_back(store, agent.saver)
         asked = f"{pooler.dsn}&options=-csearch_path%3Dagents"
         postgres_place.query("CREATE SCHEMA agents")
         assert "agents" in refused(Place("postgres", asked), Access.WRITE)
