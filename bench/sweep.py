@@ -1,13 +1,14 @@
 """The sweep against the official saver's loop and against bare batched deletes."""
 
 import tracemalloc
-from collections.abc import Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from bench.measure import Contender, report, take_turns
 from bench.subjects import Subject
-from retention.filters import FilterRegistry
+from retention.filters import FilterRegistry, LiveThreadFilter
 from retention.policy import RetentionPolicy
+from retention.ports import CheckpointStore
 from retention.sweep import LocalDispatch, Sweep, SweepOptions, run_sweep
 from retention.sweep.plan import candidates
 from stores import Access, StoreOptions, open_store
@@ -16,6 +17,9 @@ _NOW = datetime.now(UTC)
 #: When threads were written that are past every horizon.
 LONG_AGO = _NOW - timedelta(days=30)
 _JUST_NOW = _NOW - timedelta(minutes=5)
+
+#: Chooses the filters of a sweep.
+Choose = Callable[[CheckpointStore], list[LiveThreadFilter]]
 
 
 def compare_deletes(subject: Subject, threads: int, checkpoints: int, rounds: int) -> None:
@@ -78,13 +82,17 @@ def plan_peak(address: str) -> int:
     return peak
 
 
-def sweep_once(address: str, expected: int, filters: Sequence[str] = ("flows-engine",)) -> None:
-    """Open the store, sweep it, and check that all went."""
+def _flows_engine(store: CheckpointStore) -> list[LiveThreadFilter]:
+    return FilterRegistry().select(["flows-engine"], store)
+
+
+def sweep_once(address: str, expected: int, choose: Choose = _flows_engine) -> None:
+    """Open the store, sweep it with these filters, and check that all went."""
     with open_store(address, settings=StoreOptions(access=Access.WRITE)) as store:
         local = LocalDispatch()
-        chosen = FilterRegistry().select(filters, store)
         options = SweepOptions(late_batches=0, filter_timeout=timedelta(seconds=60))
-        sweep = Sweep(store, RetentionPolicy(), chosen, local, lambda: datetime.now(UTC), options)
+        clock = lambda: datetime.now(UTC)  # noqa: E731 - the sweep's
+        sweep = Sweep(store, RetentionPolicy(), choose(store), local, clock, options)
         result = run_sweep(sweep, local, f"bench-{datetime.now(UTC).isoformat()}")
         swept = result.to_json()["swept_count"]
     if swept != expected:
