@@ -198,9 +198,10 @@ def _goings(facts: ThreadFacts, rule: Rule) -> Iterator[Going]:
     """The instants at which a sweep would delete the thread; none of one that is not known."""
     if facts.head is None and facts.entry is None:
         return
-    hold = facts.entry.hold if facts.entry else None
+    hold = hold_on(facts, rule.now)
     expires_at = rule.expires_at(facts) if rule.sweeps_waiting else None
-    instants = (rule.now, rule.due_at(facts), expires_at, hold and hold.until)
+    released_at = None if hold is None else hold.until
+    instants = (rule.now, rule.due_at(facts), expires_at, released_at)
     for at in sorted({at for at in instants if at is not None and at >= rule.now}):
         verdict = replace(rule, now=at).judge(facts)
         if verdict in _GOING:
