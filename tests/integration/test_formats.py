@@ -77,6 +77,13 @@ def test_an_empty_store_made_by_an_owner_gets_its_record_at_the_first_use(place:
         assert recorded(place) == [("10", "on")]
 
 
+def test_a_store_without_our_tables_is_not_paused(place: Place) -> None:
+    with place.stock_saver():
+        pass
+    with place.store(access=Access.READ) as store:
+        assert store.runs.pauses.current() is None
+
+
 def test_an_empty_stock_store_is_ours_at_the_first_use(place: Place) -> None:
     with place.stock_saver():
         pass

@@ -8,7 +8,7 @@ import pytest
 from retention.errors import StoreError
 from retention.ports import BatchPlan
 from retention.runs import BatchKind, Candidate, Outcome, Run, RunOutcome, Source
-from retention.sweep import finish, open_run, work_on
+from retention.sweep import finish, open_run, pause, work_on
 from retention.threads import Horizon
 from tests.contract.lab import POLICY
 from tests.contract.pool import LEASE
@@ -43,6 +43,19 @@ def test_a_run_of_more_batches_than_a_call_takes_is_stopped_counted_and_forgotte
     assert list(dump(client)) == [b"lgr:{log}:totals"]
     parts.runs.mark_published("r", parts.clock.now)
     assert list(dump(client)) == [b"lgr:{log}:totals"]
+
+
+@pytest.mark.parametrize("stored", ["", "[1]", "[null,null,null,null]", '["x",null,null,null]'])
+def test_a_pause_that_cannot_be_read_is_named_and_can_be_written_anew(
+    parts: Parts, client: Any, stored: str
+) -> None:
+    client.set("lgr:{log}:pause", stored)
+    with pytest.raises(StoreError, match=r"pause in lgr:\{log\}:pause cannot be read"):
+        open_run(parts.sweep(), "r", allow_over_limit=False)
+    pause(parts.sweep(), by="ops")
+    found = parts.runs.pauses.current()
+    assert found is not None
+    assert found.by == "ops"
 
 
 def test_totals_that_cannot_be_read_are_named(parts: Parts, client: Any) -> None:
