@@ -23,7 +23,7 @@ def instant_of(checkpoint_id: str) -> datetime | None:
         return None
     ticks = int(checkpoint_id[0:8] + checkpoint_id[9:13] + checkpoint_id[15:18], 16)
     try:
-        return _EPOCH + timedelta(microseconds=(ticks - _TICKS_BEFORE_1970) // 10)
+        return _EPOCH + timedelta(0, 0, (ticks - _TICKS_BEFORE_1970) // 10)
     except OverflowError:  # pragma: no cover - 60 bits reach the year 5236, datetime 9999
         return None
 

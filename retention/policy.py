@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import lru_cache
 
 from retention.errors import ConfigurationError, ThreadRetentionError
 
@@ -71,12 +72,12 @@ class RetentionPolicy:
     @property
     def waiting(self) -> timedelta:
         """Age of the last activity from which a thread is past the waiting horizon."""
-        return timedelta(minutes=self.waiting_minutes)
+        return _span(self.waiting_minutes)
 
     @property
     def finished(self) -> timedelta:
         """Time between a mark and the instant it becomes due."""
-        return timedelta(minutes=self.finished_minutes)
+        return _span(self.finished_minutes)
 
     def accept(self, declared: ThreadRetention) -> None:
         """Hold a declaration against its ceilings.
@@ -98,6 +99,12 @@ class RetentionPolicy:
         waiting = min(declared.waiting_minutes or self.waiting_minutes, self.waiting_minutes)
         finished = min(declared.finished_minutes or self.finished_minutes, self.finished_minutes)
         return RetentionPolicy(waiting, min(finished, waiting))
+
+
+# Asked of each thread of a store, for a handful of values.
+@lru_cache
+def _span(minutes: int) -> timedelta:
+    return timedelta(minutes=minutes)
 
 
 def check_minutes(name: str, value: object, error: type[ConfigurationError]) -> None:

@@ -132,7 +132,9 @@ class Rule:
             return self._unswept(facts)
         if facts.entry is not None and facts.entry.hold and facts.entry.hold.is_on(self.now):
             return Verdict.HELD
-        return Verdict(horizon) if facts.head is not None else Verdict.GONE
+        if facts.head is None:
+            return Verdict.GONE
+        return Verdict.FINISHED if horizon is Horizon.FINISHED else Verdict.WAITING
 
     def governing(self, facts: ThreadFacts) -> Governing:
         """The retention in force for the thread on each horizon, and whose it is.
@@ -172,9 +174,11 @@ class Rule:
         started = entry.started_at if entry else None
         if facts.head is not None and facts.head_at is None:
             return None
-        activity = max((t for t in (facts.head_at, started) if t is not None), default=None)
+        activity = facts.head_at or started
         if activity is None:
             return None
+        if started is not None and started > activity:
+            activity = started
         if self.policies:
             return activity + self.governing(facts).waiting.span
         return activity + self.policy.for_thread(entry.declared if entry else None).waiting

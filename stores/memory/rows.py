@@ -28,6 +28,10 @@ class MemoryRows:
     def lock_all(self, tx: Transaction, thread_ids: Sequence[str]) -> None:
         """Nothing to wait for: the transaction that asks holds the saver's lock."""
 
+    def next_transaction(self, tx: Transaction) -> int | None:
+        """None: transactions have no numbers here."""
+        return None
+
     def holding(self, tx: Transaction, thread_ids: Sequence[str]) -> set[str]:
         """Of these threads, those that hold a checkpoint."""
         return {thread_id for thread_id in thread_ids if self._ids(thread_id)}
@@ -114,6 +118,10 @@ class MemoryRows:
         for thread_id in heads:
             self._saver.delete_thread(thread_id)
         return set(heads)
+
+    def delete_as_planned(self, tx: Transaction, heads: Mapping[str, str]) -> set[str]:
+        """None: a look costs no round trip here."""
+        return set()
 
     def remnants(self, tx: Transaction, heads: Mapping[str, str], *, whole: bool) -> set[str]:
         """Of these deleted threads, those that hold anything: nothing dead is ever walked here."""

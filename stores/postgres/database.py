@@ -180,8 +180,10 @@ def _bound(params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _array(values: Sequence[str]) -> str:
-    quoted = (value.replace("\\", "\\\\").replace('"', '\\"') for value in values)
-    return "{" + ",".join(f'"{value}"' for value in quoted) + "}"
+    joined = '","'.join(values)
+    if "\\" in joined or joined.count('"') != 2 * max(0, len(values) - 1):
+        joined = '","'.join(v.replace("\\", "\\\\").replace('"', '\\"') for v in values)
+    return f'{{"{joined}"}}' if values else "{}"
 
 
 def _in_psycopg(sql: str) -> str:

@@ -37,6 +37,11 @@ class PostgresRows:
         with awaiting_lock():
             tx.rows(self._sql["lock_all"], ids=list(thread_ids))
 
+    def next_transaction(self, tx: Transaction) -> int | None:
+        """The number of the next transaction with changes; None where one is under way."""
+        number = tx.rows(self._sql["next_transaction"])[0][0]
+        return None if number is None else int(number)
+
     def holding(self, tx: Transaction, thread_ids: Sequence[str]) -> set[str]:
         """Of these threads, those that hold a checkpoint."""
         return {row[0] for row in tx.rows(self._sql["holding"], ids=list(thread_ids))}
@@ -116,6 +121,12 @@ class PostgresRows:
     def delete(self, tx: Transaction, heads: Mapping[str, str]) -> set[str]:
         """Delete all rows of the threads whose head is still this one; say which those are."""
         rows = tx.rows(self._sql["delete"], ids=list(heads), heads=list(heads.values()))
+        return {row[0] for row in rows}
+
+    def delete_as_planned(self, tx: Transaction, heads: Mapping[str, str]) -> set[str]:
+        """Of these threads, delete those of which nothing else is known than their head."""
+        ids, known = list(heads), list(heads.values())
+        rows = tx.rows(self._sql["delete_as_planned"], ids=ids, heads=known)
         return {row[0] for row in rows}
 
     def remnants(self, tx: Transaction, heads: Mapping[str, str], *, whole: bool) -> set[str]:

@@ -2,19 +2,36 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from retention.abilities import Erased
+from retention.ids import instant_of
 from retention.late_writes import DeadRows, dead_rows
 from retention.ports import Claim, Clock
 from retention.runs import Candidate, Outcome, ThreadOutcome
 from retention.sweep.examine import examine_all
-from retention.threads import Judge, ThreadFacts
+from retention.threads import Horizon, Judge, ThreadFacts
 from stores.relational.database import Database, Transaction
 from stores.relational.ledger import RelationalLedger
 from stores.relational.park_rows import ParkRows
 from stores.relational.rows import ThreadRows
 from stores.relational.runs import RelationalRunLog
 from stores.relational.threads import RelationalThreads
+
+
+class _Question(NamedTuple):
+    """What decides on threads: the rule, what filters said, and since when the run goes on."""
+
+    judge: Judge
+    spared: Mapping[str, str]
+    since: datetime
+
+
+class _Settled(NamedTuple):
+    """The threads settled last, and the number of that transaction if it had none beside it."""
+
+    number: int | None
+    thread_ids: frozenset[str]
 
 
 class RelationalDeleter:
@@ -39,6 +56,7 @@ class RelationalDeleter:
         self._clock = clock
         self._sql = db.sql("stores.relational", "erase.sql")
         self._parks = parks
+        self._last = _Settled(None, frozenset())
 
     def settle(
         self, claim: Claim, indexes: Sequence[int], judge: Judge, spared: Mapping[str, str]
@@ -53,28 +71,18 @@ class RelationalDeleter:
             StoreUnavailableError: Another try may work; nothing was deleted.
             StoreError: One of the threads cannot be deleted; nothing was deleted.
         """
-        candidates = [claim.batch.candidates[i] for i in indexes]
+        candidates = {i: claim.batch.candidates[i] for i in indexes}
         with self._db.transaction() as tx:
             self._runs.check_in(tx, claim)
-            in_hand = self._rows.lock(tx, sorted({c.thread_id for c in candidates}))
-            facts = self._threads.facts_in(tx, in_hand)
-            examined = examine_all(candidates, facts, judge, spared)
-            self._leave_parked(tx, candidates, examined, claim.run.started_at)
-            deleted = self._delete_in(tx, candidates, examined)
-            outcomes = {
-                indexes[i]: thread
-                if thread.outcome is not Outcome.DELETED or candidates[i].thread_id in deleted
-                else ThreadOutcome(Outcome.RESTARTED)
-                for i, thread in examined.items()
-            }
-            gone = [
-                candidates[i].thread_id for i, o in examined.items() if o.outcome is Outcome.GONE
-            ]
-            cleared = [t for t in (*deleted, *gone) if facts[t].entry is not None]
-            self._ledger.remove_in(tx, cleared)
-            if self._parks is not None:
-                self._parks.remove(tx, [*deleted, *gone])
+            in_hand = self._rows.lock(tx, sorted({c.thread_id for c in candidates.values()}))
+            number = self._rows.next_transaction(tx)
+            ask = _Question(judge, spared, claim.run.started_at)
+            outcomes = self._delete_as_planned(tx, candidates, set(in_hand), ask)
+            rest = {i: c for i, c in candidates.items() if i not in outcomes}
+            if rest:
+                outcomes |= self._look_and_delete(tx, rest, set(in_hand), ask)
             self._runs.record_in(tx, claim, outcomes)
+        self._last = _Settled(number, frozenset(c.thread_id for c in candidates.values()))
         claim.batch.outcomes.update(outcomes)
 
     def holdings(self, thread_id: str) -> dict[str, int]:
@@ -99,8 +107,16 @@ class RelationalDeleter:
             return Erased(facts, {**held, **own})
 
     def remnants(self, heads: Mapping[str, str], *, whole: bool) -> set[str]:
-        """Of these deleted threads, those whose id holds rows (again)."""
+        """Of these deleted threads, those whose id holds rows (again).
+
+        None without a look, where the delete that this store committed last was of them all and no
+        other transaction was under way, or has begun, since before it.
+        """
+        last = self._last
         with self._db.reading() as tx:
+            is_last = not whole and last.number is not None and last.thread_ids.issuperset(heads)
+            if is_last and self._rows.next_transaction(tx) == (last.number or 0) + 1:
+                return set()
             return set(self._rows.remnants(tx, heads, whole=whole))
 
     def remove_dead(self, thread_id: str, head: str, orphans_before: datetime) -> DeadRows:
@@ -116,10 +132,58 @@ class RelationalDeleter:
                 self._rows.delete_dead(tx, thread_id, dead)
             return dead
 
+    def _delete_as_planned(
+        self,
+        tx: Transaction,
+        candidates: Mapping[int, Candidate],
+        in_hand: Collection[str],
+        ask: "_Question",
+    ) -> dict[int, ThreadOutcome]:
+        """Delete those of which there is still no more to know than the plan recorded.
+
+        Judged by that first: one statement then compares and deletes. Whatever it leaves is for
+        a look at all there is to know.
+        """
+        facts = {
+            c.thread_id: ThreadFacts(c.thread_id, c.head, instant_of(c.head))
+            for c in candidates.values()
+            if c.head is not None and c.horizon is Horizon.WAITING and c.thread_id in in_hand
+        }
+        examined = _examined(candidates, facts, ask)
+        going = {i: o for i, o in examined.items() if o.outcome is Outcome.DELETED}
+        heads = {candidates[i].thread_id: o.head for i, o in going.items() if o.head is not None}
+        deleted = self._rows.delete_as_planned(tx, heads) if heads else ()
+        return {i: o for i, o in going.items() if candidates[i].thread_id in deleted}
+
+    def _look_and_delete(
+        self,
+        tx: Transaction,
+        candidates: Mapping[int, Candidate],
+        in_hand: Collection[str],
+        ask: "_Question",
+    ) -> dict[int, ThreadOutcome]:
+        """Look at these, delete those that may go, and say what became of each."""
+        known = [c.thread_id for c in candidates.values() if c.thread_id in in_hand]
+        facts = self._threads.facts_in(tx, known)
+        examined = _examined(candidates, facts, ask)
+        self._leave_parked(tx, candidates, examined, ask.since)
+        deleted = self._delete_in(tx, candidates, examined)
+        gone = [candidates[i].thread_id for i, o in examined.items() if o.outcome is Outcome.GONE]
+        cleared = [t for t in (*deleted, *gone) if facts[t].entry is not None]
+        self._ledger.remove_in(tx, cleared)
+        if self._parks is not None:
+            self._parks.remove(tx, [*deleted, *gone])
+        return {
+            i: thread
+            if thread.outcome is not Outcome.DELETED or candidates[i].thread_id in deleted
+            else ThreadOutcome(Outcome.RESTARTED)
+            for i, thread in examined.items()
+        }
+
     def _leave_parked(
         self,
         tx: Transaction,
-        candidates: Sequence[Candidate],
+        candidates: Mapping[int, Candidate],
         examined: dict[int, ThreadOutcome],
         since: datetime,
     ) -> None:
@@ -147,7 +211,7 @@ class RelationalDeleter:
     def _delete_in(
         self,
         tx: Transaction,
-        candidates: Sequence[Candidate],
+        candidates: Mapping[int, Candidate],
         examined: Mapping[int, ThreadOutcome],
     ) -> Collection[str]:
         """Delete the threads that may go; those a stock saver wrote to meanwhile are left out."""
@@ -157,3 +221,11 @@ class RelationalDeleter:
             if thread.outcome is Outcome.DELETED and thread.head is not None
         }
         return self._rows.delete(tx, heads) if heads else ()
+
+
+def _examined(
+    candidates: Mapping[int, Candidate], facts: Mapping[str, ThreadFacts], ask: _Question
+) -> dict[int, ThreadOutcome]:
+    """The outcome of each candidate, by its index in the batch."""
+    examined = examine_all([*candidates.values()], facts, ask.judge, ask.spared)
+    return dict(zip(candidates, examined.values(), strict=True))

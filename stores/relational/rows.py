@@ -22,6 +22,12 @@ class ThreadRows(Protocol):
     def lock_all(self, tx: Transaction, thread_ids: Sequence[str]) -> None:
         """Lock threads, waiting for each."""
 
+    def next_transaction(self, tx: Transaction) -> int | None:
+        """The number that the next transaction with changes will have.
+
+        None where another one with changes is under way, or where the database tells no numbers.
+        """
+
     def holding(self, tx: Transaction, thread_ids: Sequence[str]) -> set[str]:
         """Of these threads, those that hold a checkpoint."""
 
@@ -63,6 +69,14 @@ class ThreadRows(Protocol):
         """Delete every checkpoint, write and blob of these threads, each given with its head.
 
         A thread whose head has moved since is left alone; those deleted are returned.
+        """
+
+    def delete_as_planned(self, tx: Transaction, heads: Mapping[str, str]) -> Collection[str]:
+        """Of these threads, delete those of which nothing else is known than their head.
+
+        That is: it has not moved since, the ids of all checkpoints are UUIDv6, and neither the
+        ledger nor an ask or barrier names the thread. Those deleted are returned; a database that
+        gains nothing by it deletes none.
         """
 
     def remnants(

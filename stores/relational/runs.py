@@ -22,7 +22,7 @@ from retention.runs import (
 )
 from retention.sweep.result import outcome_of
 from retention.threads import Horizon
-from stores.relational.database import Database, Row, Transaction
+from stores.relational.database import Database, Row, Statement, Transaction
 from stores.relational.deliveries import RelationalDeliveries
 from stores.relational.pauses import RelationalPauses
 from stores.runlog.encoding import (
@@ -35,7 +35,9 @@ from stores.runlog.totals import counters, latest, of_closed, of_plan
 
 log = logging.getLogger("retention.sweep")
 
-#: Batches read at once where all of a run are: a page of them stays within a few megabytes.
+#: Batches read at once where all of a run are: at first no more than a result has room for, later
+#: as many as stay within a few megabytes.
+_BATCHES_A_FIRST_PAGE = 2
 _BATCHES_A_PAGE = 20
 
 
@@ -43,7 +45,8 @@ class RelationalRunLog:
     """The run log of a store that has SQL tables for it.
 
     Every step is one transaction; a step of a plan or batch names its token and changes nothing
-    where another worker has taken over.
+    where another worker has taken over. Steps that a crash may take back, all or the last of them,
+    are not durable: what opens, stops and closes a run is, and the delete of its threads.
     """
 
     def __init__(self, db: Database) -> None:
@@ -104,7 +107,7 @@ class RelationalRunLog:
     ) -> None:
         """Record batches of a plan and renew the run. Raises ClaimLostError if not ours."""
         added = sum(len(plan.candidates) for plan in plans)
-        with self._db.transaction() as tx:
+        with self._db.transaction(durable=False) as tx:
             self._fenced(tx, "renew_plan", run_id=run_id, token=token, until=until, added=added)
             tx.change_many(
                 self._sql["add_batch"],
@@ -115,7 +118,7 @@ class RelationalRunLog:
         self, run_id: str, token: str, due: Mapping[Horizon, int], until: datetime
     ) -> None:
         """Keep what a whole plan found, and renew the run. Raises ClaimLostError if not ours."""
-        with self._db.transaction() as tx:
+        with self._db.transaction(durable=False) as tx:
             self._fenced(tx, "renew_plan", run_id=run_id, token=token, until=until, added=0)
             self._put_series(tx, "set_total", of_plan(due))
 
@@ -134,17 +137,17 @@ class RelationalRunLog:
         self, run_id: str, number: int, token: str, now: datetime, until: datetime
     ) -> Claim | None:
         """Take a batch that is open and not claimed; renews the run. None if there is none."""
-        with self._db.transaction() as tx:
-            if not tx.change(self._sql["renew_sweeping"], run_id=run_id, until=until):
-                return None
-            taken = tx.change(
-                self._sql["claim"], run_id=run_id, number=number, token=token, now=now, until=until
+        with self._db.transaction(durable=False) as tx:
+            key = {"run_id": run_id, "number": number}
+            renewed, taken, run, batch = tx.together(
+                Statement(self._sql["renew_sweeping"], {"run_id": run_id, "until": until}),
+                Statement(self._sql["claim"], {**key, "token": token, "now": now, "until": until}),
+                Statement(self._sql["get"], {"run_id": run_id}),
+                Statement(self._sql["batch"], key),
             )
-            if not taken:
+            if not renewed.changed or not taken.changed:
                 return None
-            run = self._run(tx.rows(self._sql["get"], run_id=run_id)[0])
-            batch = self._batch_in(tx, run_id, number)
-        return None if batch is None else Claim(run, batch, token, until)
+            return Claim(self._run(run.rows[0]), self._batch(tx, batch.rows[0]), token, until)
 
     def batch(self, run_id: str, number: int) -> Batch | None:
         """One batch."""
@@ -153,7 +156,7 @@ class RelationalRunLog:
 
     def batches(self, run_id: str) -> Iterator[Batch]:
         """All batches of a run, read page by page."""
-        after, limit = -1, _BATCHES_A_PAGE
+        after, limit = -1, _BATCHES_A_FIRST_PAGE
         while True:
             with self._db.reading() as tx:
                 rows = tx.rows(self._sql["batch_page"], run_id=run_id, after=after, limit=limit)
@@ -161,11 +164,11 @@ class RelationalRunLog:
             yield from page
             if len(page) < limit:
                 return
-            after = page[-1].number
+            after, limit = page[-1].number, _BATCHES_A_PAGE
 
     def record(self, claim: Claim, outcomes: Mapping[int, ThreadOutcome]) -> None:
         """Record outcomes that need no delete. Raises ClaimLostError if the claim is not ours."""
-        with self._db.transaction() as tx:
+        with self._db.transaction(durable=False) as tx:
             self.record_in(tx, claim, outcomes)
         claim.batch.outcomes.update(outcomes)
 
@@ -195,12 +198,12 @@ class RelationalRunLog:
 
     def release(self, claim: Claim) -> None:
         """Give a claim back, so that the batch can be tried again at once."""
-        with self._db.transaction() as tx:
+        with self._db.transaction(durable=False) as tx:
             tx.change(self._sql["release"], **_key(claim))
 
     def finish_batch(self, claim: Claim, now: datetime, *, owes: bool = False) -> None:
         """Close a batch. Raises ClaimLostError if the claim is not ours."""
-        with self._db.transaction() as tx:
+        with self._db.transaction(durable=False) as tx:
             deliver_at = now if owes else None
             self._fenced(tx, "finish_batch", **_key(claim), now=now, deliver_at=deliver_at)
             source = claim.batch.source
@@ -275,7 +278,7 @@ class RelationalRunLog:
 
     def renew(self, run_id: str, until: datetime) -> None:
         """Renew a live run."""
-        with self._db.transaction() as tx:
+        with self._db.transaction(durable=False) as tx:
             tx.change(self._sql["renew"], run_id=run_id, until=until)
 
     def progress(self, run_id: str) -> Counts:

@@ -40,6 +40,10 @@ class SqliteRows:
     def lock_all(self, tx: Transaction, thread_ids: Sequence[str]) -> None:
         """Nothing to wait for: the transaction that asks holds the write lock."""
 
+    def next_transaction(self, tx: Transaction) -> int | None:
+        """None: transactions have no numbers here."""
+        return None
+
     def holding(self, tx: Transaction, thread_ids: Sequence[str]) -> set[str]:
         """Of these threads, those that hold a checkpoint."""
         return {row[0] for row in tx.rows(self._sql["holding"], ids=list(thread_ids))}
@@ -117,6 +121,10 @@ class SqliteRows:
         tx.change(self._sql["delete_checkpoints"], ids=list(heads))
         tx.change(self._sql["delete_writes"], ids=list(heads))
         return set(heads)
+
+    def delete_as_planned(self, tx: Transaction, heads: Mapping[str, str]) -> set[str]:
+        """None: a look costs no round trip here."""
+        return set()
 
     def remnants(self, tx: Transaction, heads: Mapping[str, str], *, whole: bool) -> set[str]:
         """Of these deleted threads, those with any row."""

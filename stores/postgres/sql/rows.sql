@@ -13,6 +13,12 @@ WHERE pg_try_advisory_xact_lock(hashtextextended(w.thread_id, {seed}));
 SELECT count(pg_advisory_xact_lock(hashtextextended(w.thread_id, {seed})))
 FROM (SELECT thread_id FROM unnest(:ids::text[]) AS u (thread_id) ORDER BY thread_id) AS w;
 
+-- name: next_transaction
+-- A transaction gets its number with its first change. Those under way count from the lowest of
+-- them up, or where there is none from the one after the last that ended.
+SELECT CASE WHEN txid_snapshot_xmin(s) = txid_snapshot_xmax(s) THEN txid_snapshot_xmax(s) END
+FROM txid_current_snapshot() AS s;
+
 -- name: holding
 SELECT w.thread_id FROM unnest(:ids::text[]) AS w (thread_id)
 CROSS JOIN LATERAL (
@@ -158,6 +164,31 @@ WITH still AS MATERIALIZED (
     CROSS JOIN LATERAL (
         SELECT max(c.checkpoint_id) AS head FROM checkpoints c WHERE c.thread_id = w.thread_id
     ) AS h WHERE h.head = w.head
+), c AS (
+    DELETE FROM checkpoints WHERE thread_id = ANY(ARRAY(SELECT thread_id FROM still))
+), b AS (
+    DELETE FROM checkpoint_blobs WHERE thread_id = ANY(ARRAY(SELECT thread_id FROM still))
+), w AS (
+    DELETE FROM checkpoint_writes WHERE thread_id = ANY(ARRAY(SELECT thread_id FROM still))
+)
+SELECT thread_id FROM still;
+
+-- name: delete_as_planned
+-- The same, of threads that a look would tell no more of than the plan did: the head has not moved,
+-- no id needs a date from its checkpoint, no row of ours names the thread. So it is no look of its own.
+WITH still AS MATERIALIZED (
+    SELECT w.thread_id FROM unnest(:ids::text[], :heads::text[]) AS w (thread_id, head)
+    CROSS JOIN LATERAL (
+        SELECT
+            max(c.checkpoint_id) AS head,
+            bool_and(c.checkpoint_id LIKE '________-____-6___-____-____________') AS well_formed,
+            string_agg(c.checkpoint_id, '') AS all_ids
+        FROM checkpoints c WHERE c.thread_id = w.thread_id
+    ) AS h
+    WHERE h.head = w.head AND h.well_formed AND h.all_ids !~ '[^0-9a-f-]'
+        AND (SELECT 1 FROM retention_threads t WHERE t.thread_id = w.thread_id) IS NULL
+        AND (SELECT 1 FROM retention_asks a WHERE a.thread_id = w.thread_id LIMIT 1) IS NULL
+        AND (SELECT 1 FROM retention_barriers b WHERE b.thread_id = w.thread_id LIMIT 1) IS NULL
 ), c AS (
     DELETE FROM checkpoints WHERE thread_id = ANY(ARRAY(SELECT thread_id FROM still))
 ), b AS (

@@ -56,7 +56,11 @@ WHERE run_id = :run_id AND slot = 1 AND state = 'sweeping';
 -- name: claim
 UPDATE retention_batches SET token = :token, claimed_until = :until, attempts = attempts + 1
 WHERE run_id = :run_id AND number = :number AND done_at IS NULL
-    AND (claimed_until IS NULL OR claimed_until < :now);
+    AND (claimed_until IS NULL OR claimed_until < :now)
+    AND EXISTS (
+        SELECT 1 FROM retention_runs r
+        WHERE r.run_id = :run_id AND r.slot = 1 AND r.state = 'sweeping'
+    );
 
 -- name: renew
 UPDATE retention_runs SET lease_until = :until WHERE run_id = :run_id AND slot = 1;
