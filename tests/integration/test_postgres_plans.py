@@ -118,6 +118,7 @@ READS: dict[str, Read] = {
     "holding": lambda rows, tx, heads: rows.holding(tx, list(heads)),
     # None is parked.
     "interrupted": lambda rows, tx, heads: rows.interrupted(tx, list(heads)) or heads,
+    "failed": lambda rows, tx, heads: rows.failed(tx, list(heads)) or heads,
     "remnants": lambda rows, tx, heads: rows.remnants(tx, heads, whole=True),
     "remnants_from_head": lambda rows, tx, heads: rows.remnants(tx, heads, whole=False),
 }
@@ -154,6 +155,14 @@ def test_what_policies_ask_of_heads_is_found_by_index_and_is_their_metadata_alon
         assert rows.head_metadata(explaining, heads, ["graph_id", "tenant"]) == {}
     assert len(explaining.plans) == 1
     assert {fault.rpartition(".")[2] for fault in faults(explaining.plans)} == {"metadata"}
+
+
+def test_what_operators_ask_of_threads_is_found_by_index(full_place: Place) -> None:
+    with full_place.store() as store, explained(store) as (rows, explaining):
+        assert len(rows.sizes(explaining, some(500))) == 500
+        assert rows.holdings(explaining, "thread-1")["checkpoints"] > 0
+        assert rows.erase(explaining, "thread-1")["checkpoints"] > 0
+    assert not [fault for fault in faults(explaining.plans) if fault.startswith("Seq Scan")]
 
 
 def test_a_table_that_was_never_analyzed_is_read_by_index_too(postgres_place: Place) -> None:
