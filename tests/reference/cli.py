@@ -22,7 +22,7 @@ _STATUSES = {
     ExitStatus.USAGE: "wrong usage or configuration; trying again cannot help",
     ExitStatus.PARTIAL: "the sweep was partial, or its time budget was exhausted",
     ExitStatus.LOCKED: "another sweep holds the store",
-    ExitStatus.REFUSED: "a safety limit refused the plan; nothing was deleted",
+    ExitStatus.REFUSED: "refused by a safety limit or a pause; nothing was deleted",
     ExitStatus.INTERRUPTED: "interrupted from the keyboard, or a sweep that was told to end",
 }
 

@@ -26,7 +26,8 @@ _OUTCOMES = {
     RunOutcome.FAILED: "the run could not go on, as when a filter fails; nothing after it goes",
     RunOutcome.BUDGET_EXHAUSTED: "it lasted longer than SWEEP_TIME_BUDGET_SECONDS",
     RunOutcome.SKIPPED_LOCKED: "another sweep holds the store; nothing was done",
-    RunOutcome.REFUSED: "the plan is above a safety limit; nothing was deleted",
+    RunOutcome.REFUSED: "the plan is above a safety limit, sweeps are paused, or the window is "
+    "closed; nothing was deleted",
 }
 
 _FIELDS = {

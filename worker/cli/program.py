@@ -60,7 +60,7 @@ def retention(invocation: Invocation) -> None:
     """Sweep expired LangGraph threads out of a checkpoint store.
 
     Exit status: 0 done, 1 error, 2 usage or configuration, 3 partial or out of time, 4 another
-    sweep holds the store, 5 a safety limit refused.
+    sweep holds the store, 5 refused by a safety limit or a pause.
     """
     log_to_stderr(invocation)
 
