@@ -66,6 +66,7 @@ class FlowsEngineFilter:
     """Claims a thread with a pending interrupt on its newest checkpoint, in any namespace.
 
     Answered interrupts count until their task is committed: only then is there a newer checkpoint.
+    Nothing can run any more on a thread that an operator ended: its interrupts count no longer.
     """
 
     owner = "flows-engine"
@@ -87,9 +88,15 @@ class FlowsEngineFilter:
         self._grace = grace
 
     def claims(self, thread_ids: Sequence[str]) -> Iterable[str]:
-        """Threads parked on an interrupt, one of two answered included."""
+        """Threads parked on an interrupt, one of two answered included, that can still go on."""
         parked = self._parked(thread_ids)
-        if self._grace is None or not parked:
+        if not parked:
             return parked
         facts = self._facts(sorted(parked))
-        return {thread_id for thread_id in parked if not self._grace.is_over(facts[thread_id])}
+        return {thread_id for thread_id in parked if not self._lets_go(facts[thread_id])}
+
+    def _lets_go(self, facts: ThreadFacts) -> bool:
+        """Whether nobody can answer any more: an operator ended it, or the grace is over."""
+        if facts.entry is not None and facts.entry.ended is not None:
+            return True
+        return self._grace is not None and self._grace.is_over(facts)

@@ -8,6 +8,7 @@ import pytest
 from retention import ThreadRetention
 from retention.ending import EndRule, end
 from retention.errors import ConfigurationError, ThreadEndedError
+from retention.filters import FlowsEngineFilter
 from retention.runs import Outcome
 from retention.statuses import ThreadStatus, state_of, status_of
 from retention.threads import Ended, LedgerEntry
@@ -291,3 +292,17 @@ def test_an_interrupt_that_a_run_left_is_seen_though_the_root_parks_later(lab: L
     assert status(lab) is ThreadStatus.IDLE
     park(lab.saver, "t", root)
     assert status(lab) is ThreadStatus.INTERRUPTED
+
+
+def test_a_parked_thread_that_was_ended_is_spared_no_more(lab: Lab) -> None:
+    parked = FlowsEngineFilter(lab.store)
+    for thread_id in ("t", "u"):
+        lab.seed(thread_id, 30, interrupted=True)
+    assert set(parked.claims(["t", "u"])) == {"t", "u"}
+    ended(lab)
+    lab.store.ledger.mark_finished(["u"])
+    assert set(parked.claims(["t", "u"])) == {"u"}
+    lab.clock.advance(10)
+    result = lab.run(parked)
+    assert count_of(result, Outcome.DELETED) == count_of(result, Outcome.SPARED) == 1
+    assert lab.threads() == {"u"}
