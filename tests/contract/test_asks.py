@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -348,7 +348,7 @@ def test_any_id_is_one(lab: Lab, name: str) -> None:
 
 
 @parks
-@pytest.mark.parametrize("ends", ["swept", "deleted"])
+@pytest.mark.parametrize("ends", ["swept", "deleted", "erased"])
 def test_a_deleted_thread_takes_its_asks_and_barriers_with_it(lab: Lab, ends: str) -> None:
     untouched = lab.dump()
     lab.seed("t", 90, marked=20)
@@ -361,6 +361,8 @@ def test_a_deleted_thread_takes_its_asks_and_barriers_with_it(lab: Lab, ends: st
         # No filter asks for it here, and what is parked since the run began would be left alone.
         lab.clock.advance(11)
         assert lab.run().counts.values == {"deleted:finished": 1}
+    elif ends == "erased":
+        cast(Any, lab.store.deleter).erase("t", lambda facts: True)
     else:
         lab.saver.delete_thread("t")
     left = lab.rows_of("t")
