@@ -45,22 +45,25 @@ def facts_of(thread_id: str, row: list[Any]) -> ThreadFacts:
 
 def _facts(thread_id: str, row: list[Any]) -> ThreadFacts:
     # Read twice for every thread of a sweep: all in one go, and nothing where nothing is kept.
-    head, at, undated, started, marked, due, owner, waiting, finished, _, reason, ended = row[:12]
-    entry = None
-    if started or marked or reason:
-        entry = LedgerEntry(
-            thread_id,
-            instant(started) if started else None,
-            instant(marked) if marked else None,
-            instant(due) if due else None,
-            _declared(waiting, finished) if waiting or finished else None,
-            None if owner is None else text(owner),
-            None if reason is None else _hold(reason, *row[12:15]),
-            None if ended is None else _ended(ended, *row[15:]),
-        )
+    head, at, undated, started, marked = row[:5]
+    entry = _entry(thread_id, row) if started or marked or row[10] else None
     if head is None:
         return ThreadFacts(thread_id, None, None, entry)
     return ThreadFacts(thread_id, text(head), None if undated else instant(at), entry)
+
+
+def _entry(thread_id: str, row: list[Any]) -> LedgerEntry:
+    started, marked, due, owner, waiting, finished, _, reason, ended = row[3:12]
+    return LedgerEntry(
+        thread_id,
+        instant(started) if started else None,
+        instant(marked) if marked else None,
+        instant(due) if due else None,
+        _declared(waiting, finished) if waiting or finished else None,
+        None if owner is None else text(owner),
+        None if reason is None else _hold(reason, *row[12:15]),
+        None if ended is None else _ended(ended, *row[15:]),
+    )
 
 
 def _declared(waiting: bytes | None, finished: bytes | None) -> ThreadRetention:

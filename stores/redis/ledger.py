@@ -55,9 +55,7 @@ class RedisLedger:
         declared = retention or self._default
         if declared is not None:
             self._policy.accept(declared)
-        waiting = (declared.waiting_minutes if declared else None) or ""
-        finished = (declared.finished_minutes if declared else None) or ""
-        args = (micros(self._clock()), waiting, finished, _milliseconds(self._policy))
+        args = (micros(self._clock()), *_minutes(declared), _milliseconds(self._policy))
         steps = on_threads(thread_script("ledger_start"), _texts(thread_ids), *args)
         for ids, (position, *_) in self._connection.run(steps):
             if position < 0:
@@ -245,6 +243,13 @@ def _drop_expired(limit: int) -> Steps[int]:
         left -= share
     dropped = yield from in_rounds(shares)
     return sum(dropped)
+
+
+def _minutes(declared: ThreadRetention | None) -> tuple[Arg, Arg]:
+    """Both declared values, empty where not declared."""
+    if declared is None:
+        return "", ""
+    return declared.waiting_minutes or "", declared.finished_minutes or ""
 
 
 def _milliseconds(policy: RetentionPolicy) -> int:
