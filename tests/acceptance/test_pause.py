@@ -46,7 +46,7 @@ def test_a_running_pool_stops_within_a_batch_and_goes_on_after_the_pause(
         left = len(place.remains(due))
         assert left == 2 * held_up() > 0
         status = json.loads(command(deployment, "sweep", "status", "--json"))
-        assert (status["paused_by"], status["live"]["run_id"]) == ("ops", run_id)
+        assert (status["pause"]["by"], status["live"]["run_id"]) == ("ops", run_id)
         refused = deployment.result(deployment.call())
         assert (refused["outcome"], len(place.remains(due))) == ("refused", left)
         command(deployment, "sweep", "resume")

@@ -35,7 +35,7 @@ def test_pause_and_resume_name_the_run_they_hold_up(path: Path) -> None:
     paused = command_on(path, "sweep", "pause")
     assert "run live-run begins no further batch" in paused.out
     status = command_on(path, "sweep", "status", "--json").answer
-    assert (status["paused"], status["live"]["stale"]) == (True, False)
+    assert (status["pause"]["until"], status["live"]["stale"]) == (None, False)
     assert "time left" not in command_on(path, "sweep", "status").out
     resumed = command_on(path, "sweep", "resume")
     assert "the next sweep goes on with run live-run" in resumed.out
@@ -46,20 +46,14 @@ def test_pause_and_resume_name_the_run_they_hold_up(path: Path) -> None:
 def test_pause_and_resume_answer_with_one_json_object(path: Path) -> None:
     until = "2999-01-01T00:00:00+00:00"
     paused = command_on(path, "sweep", "pause", "--until", until, "--by", "ops", "--json").answer
-    assert paused["paused_at"]
-    assert {name: paused[name] for name in paused if name != "paused_at"} == {
-        "paused": True,
-        "paused_until": until,
-        "paused_by": "ops",
-        "pause_reason": None,
-        "run_id": None,
-    }
+    at = command_on(path, "sweep", "status", "--json").answer["pause"]["at"]
+    pause = {"at": at, "until": until, "by": "ops", "reason": None}
+    assert paused == {"pause": pause, "run_id": None}
     resumed = command_on(path, "sweep", "resume", "--json").answer
-    assert resumed == {"paused": False, "was_paused": True, "run_id": None}
+    assert resumed == {"pause": None, "was_paused": True, "run_id": None}
     again = command_on(path, "sweep", "resume", "--json").answer
     assert again["was_paused"] is False
-    status = command_on(path, "sweep", "status", "--json").answer
-    assert (status["paused"], status["paused_until"]) == (False, None)
+    assert command_on(path, "sweep", "status", "--json").answer["pause"] is None
 
 
 def test_a_pause_may_end_after_a_while(path: Path) -> None:
@@ -88,7 +82,7 @@ def test_an_end_that_is_none_is_refused(path: Path, until: str, said: str) -> No
     ran = command_on(path, "sweep", "pause", "--until", until)
     assert ran.status == 2
     assert said in ran.err
-    assert command_on(path, "sweep", "status", "--json").answer["paused"] is False
+    assert command_on(path, "sweep", "status", "--json").answer["pause"] is None
 
 
 def test_a_plan_above_a_limit_is_refused_with_how_to_let_it_pass(

@@ -42,7 +42,7 @@ def test_options_count_wherever_they_stand_and_the_last_one_wins(path: Path) -> 
         "--storage", "nowhere.db", "sweep", "--json", "status", "--storage", str(path)
     )
     owed = {"undelivered_batches": 0, "undelivered": []}
-    assert placed.answer == {"live": None, "last": None, **owed}
+    assert placed.answer == {"live": None, "last": None, **owed, "pause": None}
 
 
 def test_a_dry_run_says_the_same_and_changes_nothing(path: Path, folder: Path) -> None:

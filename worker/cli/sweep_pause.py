@@ -63,7 +63,7 @@ def pause(
         placed = pause_sweeps(sweep, until, who(by), reason)
         live = _live(sweep)
     if invocation.as_json:
-        print_json({**pause_json(placed), "run_id": live})
+        print_json({"pause": pause_json(placed), "run_id": live})
         return ExitStatus.DONE
     print_line(f"sweeps are {placed}")
     if live is not None:
@@ -80,7 +80,7 @@ def resume(invocation: Invocation) -> ExitStatus:
         was_paused = resume_sweeps(sweep)
         live = _live(sweep)
     if invocation.as_json:
-        print_json({"paused": False, "was_paused": was_paused, "run_id": live})
+        print_json({"pause": None, "was_paused": was_paused, "run_id": live})
         return ExitStatus.DONE
     print_line("sweeps are resumed" if was_paused else "sweeps are not paused")
     if was_paused and live is not None:
@@ -88,14 +88,13 @@ def resume(invocation: Invocation) -> ExitStatus:
     return ExitStatus.DONE
 
 
-def pause_json(pause: Pause | None) -> dict[str, Any]:
-    """What a pause says, as JSON types; all but ``paused`` is null without one."""
+def pause_json(pause: Pause) -> dict[str, Any]:
+    """What a pause says, as JSON types."""
     return {
-        "paused": pause is not None,
-        "paused_at": None if pause is None else pause.at.isoformat(),
-        "paused_until": None if pause is None or pause.until is None else pause.until.isoformat(),
-        "paused_by": None if pause is None else pause.by,
-        "pause_reason": None if pause is None else pause.reason,
+        "at": pause.at.isoformat(),
+        "until": None if pause.until is None else pause.until.isoformat(),
+        "by": pause.by,
+        "reason": pause.reason,
     }
 
 

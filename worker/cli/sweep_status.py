@@ -103,7 +103,7 @@ def status(invocation: Invocation) -> ExitStatus:
             "live": None if live is None else live.to_json(),
             "last": None if last is None else run_json(last),
             **owed.to_json(),
-            **pause_json(paused),
+            "pause": None if paused is None else pause_json(paused),
         }
         print_json(answer)
         return ExitStatus.DONE
