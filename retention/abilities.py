@@ -123,6 +123,14 @@ class SupportsExpiry(Protocol):
         """Threads whose keys expire within a time from now."""
 
 
+@runtime_checkable
+class SharesOneWriter(Protocol):
+    """A deleter of a store where one connection writes at a time, and keeps all others waiting."""
+
+    def others_write(self) -> bool:
+        """Whether another connection wrote in the last minute."""
+
+
 @dataclass(frozen=True, slots=True)
 class Erased:
     """What an erase met: the facts it judged, and what each table or key held of the thread.

@@ -45,6 +45,7 @@ def sweep_options(settings: SweepSettings) -> SweepOptions:
         threads_per_second=rate,
         rest=settings.pause,
         rest_longest=rest,
+        shared_pace=settings.sqlite_pace,
     )
 
 

@@ -8,7 +8,7 @@ from retention.sweep.dry_run import dry_run
 from retention.sweep.in_process import LocalDispatch, run_sweep
 from retention.sweep.limits import check_manager
 from retention.sweep.opening import open_run
-from retention.sweep.options import SweepOptions
+from retention.sweep.options import SharedPace, SweepOptions
 from retention.sweep.repairing import cancel, cancel_run, repair
 from retention.sweep.result import SweepResult
 from retention.sweep.working import BatchReport, work_on
@@ -19,6 +19,7 @@ __all__ = [
     "LocalDispatch",
     "Metrics",
     "NoMetrics",
+    "SharedPace",
     "Sweep",
     "SweepOptions",
     "SweepResult",

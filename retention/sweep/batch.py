@@ -18,6 +18,7 @@ from retention.ports import CheckpointStore, Claim
 from retention.runs import Candidate, Outcome, ThreadOutcome
 from retention.sweep.context import Sweep
 from retention.sweep.options import SweepOptions
+from retention.sweep.pacing import is_shared
 from retention.sweep.rounds import delete_remnants
 from retention.threads import Horizon, Judge, Rule
 
@@ -65,17 +66,24 @@ def _settle_all(
     left = [indexes]
     while left:
         some = left.pop()
-        limit = sweep.pace.limit(sweep.options)
+        shared = is_shared(sweep.store.deleter, sweep.options)
+        limit = sweep.pace.limit(sweep.options, shared=shared)
         if len(some) > limit:
             left.append(some[limit:])
             some = some[:limit]
-        if not _settle(sweep, claim, judge, some, spared):
+        if not _settle(sweep, claim, judge, some, spared, shared=shared):
             middle = len(some) // 2
             left += some[middle:], some[:middle]
 
 
 def _settle(
-    sweep: Sweep, claim: Claim, judge: Judge, indexes: Sequence[int], spared: Mapping[str, str]
+    sweep: Sweep,
+    claim: Claim,
+    judge: Judge,
+    indexes: Sequence[int],
+    spared: Mapping[str, str],
+    *,
+    shared: bool,
 ) -> bool:
     """Settle these threads in one transaction; False where fewer are to be tried at once."""
     sweep.pace.rest(sweep.clock(), sweep.sleep)
@@ -92,7 +100,7 @@ def _settle(
         failed = ThreadOutcome(Outcome.FAILED, str(error))
         sweep.store.runs.record(claim, {indexes[0]: failed})
         return True
-    sweep.pace.settled(len(indexes), began, sweep.clock(), sweep.options)
+    sweep.pace.settled(len(indexes), began, sweep.clock(), sweep.options, shared=shared)
     return True
 
 

@@ -2,8 +2,21 @@
 
 from dataclasses import dataclass
 from datetime import timedelta
+from enum import StrEnum
 
 from retention.operator import OperatorPolicy
+
+
+class SharedPace(StrEnum):
+    """How a store that lets one connection write at a time is swept.
+
+    ``paced``: few threads a transaction, and after each a rest as long as it took; ``unpaced``:
+    large transactions without a rest; ``auto``: paced while others write to the store.
+    """
+
+    AUTO = "auto"
+    PACED = "paced"
+    UNPACED = "unpaced"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,3 +62,4 @@ class SweepOptions:
     threads_per_second: int | None = None
     rest: timedelta = timedelta()
     rest_longest: timedelta = timedelta(seconds=60)
+    shared_pace: SharedPace = SharedPace.AUTO

@@ -4,10 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from retention.sweep.options import SweepOptions
+from retention.abilities import SharesOneWriter
+from retention.sweep.options import SharedPace, SweepOptions
 
 #: Transactions that have to go well at one size before the next size is tried.
 GOOD_BEFORE_GROWTH = 4
+
+#: Threads of one transaction where others wait for its end.
+SHARED_THREADS = 50
 
 _SECOND = timedelta(seconds=1)
 
@@ -52,6 +56,13 @@ def batch_size_at(size: int, rate: int | None, longest: timedelta) -> int:
     return size if rate is None else max(1, min(size, int(rate * longest / _SECOND)))
 
 
+def is_shared(deleter: object, options: SweepOptions) -> bool:
+    """Whether transactions are to be small, each with a rest, for others who wait to write."""
+    if not isinstance(deleter, SharesOneWriter) or options.shared_pace is SharedPace.UNPACED:
+        return False
+    return options.shared_pace is SharedPace.PACED or deleter.others_write()
+
+
 @dataclass(slots=True)
 class Pace:
     """The pace of one process.
@@ -68,9 +79,9 @@ class Pace:
         """A batch may rest so long in all: its task has to end within its time limit."""
         self._rest_left = options.rest_longest
 
-    def limit(self, options: SweepOptions) -> int:
+    def limit(self, options: SweepOptions, *, shared: bool = False) -> int:
         """How many threads the next transaction may settle: no more than a second's worth."""
-        whole = options.batch_size
+        whole = min(options.batch_size, SHARED_THREADS) if shared else options.batch_size
         return min(whole, self.size.threads or whole, options.threads_per_second or whole)
 
     def rest(self, now: datetime, sleep: Callable[[float], None]) -> None:
@@ -83,11 +94,22 @@ class Pace:
             sleep(left / _SECOND)
 
     def settled(
-        self, threads: int, began: datetime, ended: datetime, options: SweepOptions
+        self,
+        threads: int,
+        began: datetime,
+        ended: datetime,
+        options: SweepOptions,
+        *,
+        shared: bool = False,
     ) -> None:
-        """A transaction that began and ended then went well."""
+        """A transaction that began and ended then went well.
+
+        Where others wait to write, a rest follows that is as long as it took.
+        """
         self.size = self.size.after_success(threads, options.batch_size)
         rate, rest = options.threads_per_second, options.rest
+        if shared:
+            rest = max(rest, ended - began)
         if rate is not None or rest:
             self._due = next_start(began, ended, threads, rate, rest)
 

@@ -22,6 +22,7 @@ from stores.relational.formats import Formats
 from stores.relational.schema import statements
 from stores.relational.sqlite_database import SqliteDatabase, translated
 from stores.serializer import CompressingSerializer
+from stores.sqlite.deleter import SqliteDeleter
 from stores.sqlite.ids import any_text
 from stores.sqlite.rows import SqliteRows
 from stores.sqlite.saver import AsyncRetentionSqliteSaver, RetentionSqliteSaver
@@ -51,7 +52,9 @@ def open_store(address: str, options: StoreOptions) -> Iterator[Store]:
             connection = stack.enter_context(_connected(path, options))
             return RetentionSqliteSaver(connection, serde=serde)
 
-        yield assemble("sqlite", db, SqliteRows(db), options, make_saver)
+        yield assemble(
+            "sqlite", db, SqliteRows(db), options, make_saver, make_deleter=SqliteDeleter
+        )
 
 
 @asynccontextmanager
@@ -66,7 +69,8 @@ async def aopen_store(address: str, options: StoreOptions) -> AsyncIterator[Stor
             if options.access is Access.READ:
                 await connection.execute(_READ_ONLY)
             saver = AsyncRetentionSqliteSaver(connection, serde=serde)
-            yield assemble("sqlite", db, SqliteRows(db), options, lambda: saver)
+            rows = SqliteRows(db)
+            yield assemble("sqlite", db, rows, options, lambda: saver, make_deleter=SqliteDeleter)
     finally:
         await asyncio.to_thread(opened.__exit__, None, None, None)
 

@@ -110,3 +110,16 @@ def test_a_batch_rests_no_longer_than_it_may_in_all() -> None:
     pace.begin_batch(options)
     pace.rest(NOW, slept.append)
     assert slept == [4, 4, 2, 4]
+
+
+def test_where_others_wait_to_write_few_threads_go_and_a_rest_follows_as_long_as_that_took() -> (
+    None
+):
+    pace, slept = Pace(), list[float]()
+    options = SweepOptions()
+    assert pace.limit(options, shared=True) == 50
+    assert pace.limit(SweepOptions(batch_size=20), shared=True) == 20
+    pace.begin_batch(options)
+    pace.settled(50, NOW, NOW + seconds(0.5), options, shared=True)
+    pace.rest(NOW + seconds(0.5), slept.append)
+    assert slept == [0.5]

@@ -45,6 +45,7 @@ DEFAULTS: dict[str, Any] = {
     "window_timezone": ZoneInfo("UTC"),
     "max_threads_per_second": None,
     "pause_seconds": 0.0,
+    "sqlite_pace": "auto",
     "max_replica_lag_seconds": None,
     "max_lock_waits": None,
 }

@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 from pydantic import AfterValidator, BeforeValidator
 from pydantic_settings import SettingsConfigDict
 
+from retention.sweep import SharedPace
 from worker.settings.rules import OptionalWhole, SettingsGroup, setting, whole
 from worker.settings.window import WINDOW_RULE, ZONE_RULE, Window, parse_window, parse_zone
 
@@ -52,6 +53,13 @@ class BrakeSettings(SettingsGroup):
         f"a number of seconds from 0 to {_LONGEST_PAUSE_SECONDS} is needed, such as 0.2",
         "How long a worker process rests between two transactions. The rests of one batch take at "
         "most a quarter of the soft time limit.",
+    )
+    sqlite_pace: SharedPace = setting(
+        SharedPace.AUTO,
+        "auto, paced or unpaced is needed",
+        "How a SQLite file is swept, which lets one connection write at a time. paced: at most 50 "
+        "threads a transaction, then a rest as long as it took; unpaced: whole batches without a "
+        "rest; auto: paced while another connection has written within a minute.",
     )
     max_replica_lag_seconds: OptionalWhole = whole(
         None,
