@@ -57,6 +57,9 @@ def run_sweep(
 
     A live run that went stale is brought to its end first. Told to end, by ``KeyboardInterrupt``
     or ``SystemExit``, it gives the run it works on back: the next sweep need not wait.
+
+    Raises:
+        StoreError: The store failed, or lost the record of the run.
     """
     try:
         repair(sweep)
@@ -98,8 +101,10 @@ def _drain(sweep: Sweep, local: LocalDispatch, progress: Progress) -> str | None
 def _unfinished(sweep: Sweep, run_id: str, held_up: str | None) -> SweepResult:
     """The run is held up, or another process works on a batch or closed it: say what is known."""
     run = sweep.store.runs.get(run_id)
-    if run is None:  # pragma: no cover - dropped from the history within its own run
-        raise LookupError(run_id)
+    if run is None:
+        raise StoreError(
+            f"the record of run {run_id!r} is gone: the store was emptied, or lost data, under it"
+        )
     if run.closed_at is None:
         run = replace(
             run,

@@ -16,6 +16,7 @@ from langgraph.checkpoint.base import (
 from retention.errors import ThreadDeletedError, ThreadEndedError
 from stores.configurable import with_text_id
 from stores.options import StoreOptions
+from stores.redis.formats import record_format
 from stores.redis.layout import bucket_of, raw, text
 from stores.redis.records import Codec, Place, Records
 from stores.redis.requests import Arg, Call, Steps, one
@@ -25,6 +26,9 @@ _PUT = thread_script("put", "step")
 _PUT_WRITES = thread_script("put_writes", "step")
 _DELETE = thread_script("delete_thread")
 _READ = thread_script("read", "places")
+
+#: What a script answers that wrote the first thread of a bucket.
+_FIRST = 2
 
 
 def place_of(config: RunnableConfig, checkpoint_id: str | None = None) -> Place:
@@ -46,10 +50,15 @@ def calls_at(script: Script, places: Sequence[Place]) -> list[Call]:
 class Checkpoints:
     """Puts, reads and deletes; each operation is run by a connection."""
 
-    def __init__(self, codec: Codec, options: StoreOptions) -> None:
-        """Keep values in this codec's bytes, for as long as the options say."""
+    def __init__(self, codec: Codec, options: StoreOptions, *, keeps_format: bool = False) -> None:
+        """Keep values in this codec's bytes, for as long as the options say.
+
+        ``keeps_format`` is for a store whose format was checked: it is recorded anew where the
+        server lost its data since.
+        """
         self.records = Records(codec)
         self._options = options
+        self._keeps_format = keeps_format
 
     @property
     def retentions(self) -> tuple[int, int]:
@@ -116,4 +125,7 @@ class Checkpoints:
 
     def _write(self, script: Script, place: Place, args: Sequence[Arg]) -> Steps[Any]:
         begin: list[Arg] = [raw(place.thread_id), *self.retentions]
-        return (yield from one(script, bucket_of(place.thread_id), *begin, *args))
+        reply = yield from one(script, bucket_of(place.thread_id), *begin, *args)
+        if self._keeps_format and reply == _FIRST:
+            yield from record_format(self._options.clock())
+        return reply

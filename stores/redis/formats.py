@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 from stores.formats import GENERATION, FormatRecord
 from stores.redis.connection import Connection
@@ -33,11 +34,20 @@ class Formats(FormatRecord):
         return dict(zip(_FIELDS, values, strict=True)) if values else None
 
     def _record(self, now: datetime, compression: str) -> None:
-        args = (str(GENERATION), compression, str(BUCKETS), now.isoformat())
-        self._connection.run(one(script("format_record"), LOG, *args))
+        self._connection.run(record_format(now, compression))
 
     def _holds_any(self) -> bool:
         return self._connection.run(_holds_any())
+
+
+def record_format(now: datetime, compression: str = "on") -> Steps[Any]:
+    """Record the format of a store that holds nothing yet; a record that is there stays.
+
+    Whoever writes the first thread of a bucket does so too: a server that lost its data while the
+    store was open would else hold threads that nobody may open.
+    """
+    args = (str(GENERATION), compression, str(BUCKETS), now.isoformat())
+    return one(script("format_record"), LOG, *args)
 
 
 def _holds_any() -> Steps[bool]:

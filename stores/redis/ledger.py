@@ -16,6 +16,7 @@ from stores.options import StoreOptions
 from stores.redis.buckets import chosen_of, in_rounds, on_threads, parts
 from stores.redis.connection import Connection
 from stores.redis.facts import read_known
+from stores.redis.formats import record_format
 from stores.redis.layout import BUCKETS, bucket, bucket_of, micros, raw
 from stores.redis.listings import listing
 from stores.redis.requests import Arg, Call, Steps, one
@@ -28,8 +29,13 @@ _LOOKS = 3
 class RedisLedger:
     """The ledger of a Redis store. Its words are taken where the server's memory is full, too."""
 
-    def __init__(self, connection: Connection, options: StoreOptions) -> None:
+    def __init__(
+        self, connection: Connection, options: StoreOptions, *, keeps_format: bool = False
+    ) -> None:
         """Declare the retention of ``options`` where ``start`` is given none.
+
+        ``keeps_format`` is for a store whose format was checked: ``start`` records it anew where
+        the server lost its data since.
 
         Raises:
             ThreadRetentionError: That retention is above the platform's.
@@ -37,6 +43,7 @@ class RedisLedger:
         if options.retention is not None:
             options.policy.accept(options.retention)
         self._connection = connection
+        self._keeps_format = keeps_format
         self._policy = options.policy
         self._clock = options.clock
         self._default = options.retention
@@ -57,7 +64,10 @@ class RedisLedger:
             self._policy.accept(declared)
         args = (micros(self._clock()), *_minutes(declared), _milliseconds(self._policy))
         steps = on_threads(thread_script("ledger_start"), _texts(thread_ids), *args)
-        for ids, (position, *_) in self._connection.run(steps):
+        answered = self._connection.run(steps)
+        if self._keeps_format and any(reply[-1] == 0 for _, reply in answered):
+            self._connection.run(record_format(self._clock()))
+        for ids, (position, *_) in answered:
             if position < 0:
                 raise self._ended_error(ids[-position - 1])
 

@@ -42,7 +42,9 @@ def open_store(address: str, options: StoreOptions) -> Iterator[Store]:
     """
     with _opened(parse(address), options) as (connection, codec):
         yield _assembled(
-            connection, options, lambda: RedisRetentionSaver(connection, codec, options)
+            connection,
+            options,
+            lambda: RedisRetentionSaver(connection, codec, options, keeps_format=True),
         )
 
 
@@ -54,7 +56,7 @@ async def aopen_store(address: str, options: StoreOptions) -> AsyncIterator[Stor
     connection, codec = await asyncio.to_thread(opened.__enter__)
     try:
         async with aconnected(place, options) as own:
-            saver = AsyncRedisRetentionSaver(own, codec, options)
+            saver = AsyncRedisRetentionSaver(own, codec, options, keeps_format=True)
             yield _assembled(connection, options, lambda: saver)
     finally:
         await asyncio.to_thread(opened.__exit__, None, None, None)
@@ -104,7 +106,7 @@ def _assembled(
     make_saver: Callable[[], BaseCheckpointSaver[Any]],
 ) -> Store:
     threads, runs = RedisThreads(connection, options.metadata_keys), RedisRunLog(connection)
-    ledger = RedisLedger(connection, options)
+    ledger = RedisLedger(connection, options, keeps_format=True)
     deleter = RedisDeleter(connection, threads, runs, options)
     asks = RedisAsks(connection, options)
     return Store("redis", ledger, threads, deleter, runs, make_saver, _WAITING_SKIPPED, asks=asks)

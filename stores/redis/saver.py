@@ -29,9 +29,9 @@ from stores.redis.rewriting import Rewrites
 class _Saver(BaseCheckpointSaver[str]):
     """Both APIs over one description; a subclass says how an operation is run."""
 
-    def __init__(self, codec: Codec, options: StoreOptions) -> None:
+    def __init__(self, codec: Codec, options: StoreOptions, *, keeps_format: bool) -> None:
         super().__init__()
-        self._checkpoints = Checkpoints(codec, options)
+        self._checkpoints = Checkpoints(codec, options, keeps_format=keeps_format)
         self._rewrites = Rewrites(self._checkpoints, options)
 
     @abstractmethod
@@ -213,9 +213,16 @@ class _Saver(BaseCheckpointSaver[str]):
 class RedisRetentionSaver(_Saver):
     """For sync callers; an async one has each operation run in a thread of its own."""
 
-    def __init__(self, connection: Connection, codec: Codec, options: StoreOptions) -> None:
-        """Save through this connection."""
-        super().__init__(codec, options)
+    def __init__(
+        self,
+        connection: Connection,
+        codec: Codec,
+        options: StoreOptions,
+        *,
+        keeps_format: bool = False,
+    ) -> None:
+        """Save through this connection; ``keeps_format`` as for ``Checkpoints``."""
+        super().__init__(codec, options, keeps_format=keeps_format)
         self._connection = connection
 
     def _run(self, steps: Steps[Result]) -> Result:
@@ -228,9 +235,16 @@ class RedisRetentionSaver(_Saver):
 class AsyncRedisRetentionSaver(_Saver):
     """For async callers; a sync one may be in any other thread than that of the saver's loop."""
 
-    def __init__(self, connection: AsyncConnection, codec: Codec, options: StoreOptions) -> None:
+    def __init__(
+        self,
+        connection: AsyncConnection,
+        codec: Codec,
+        options: StoreOptions,
+        *,
+        keeps_format: bool = False,
+    ) -> None:
         """Save through this connection, in the loop that runs now."""
-        super().__init__(codec, options)
+        super().__init__(codec, options, keeps_format=keeps_format)
         self._connection = connection
         self._loop = asyncio.get_running_loop()
 

@@ -1,5 +1,6 @@
--- Starts threads; all of them are answered, by position. Where an operator ended one of them, its
--- position alone is, below zero, and none is started.
+-- Starts threads; all of them are answered, by position, and 0 behind them where the bucket held no
+-- thread before. Where an operator ended one of them, its position alone is, below zero, and none
+-- is started.
 -- ARGV: now, declared waiting and finished minutes (empty where not declared), the platform's
 -- waiting retention in milliseconds, then the threads.
 local started, platform = {}, tonumber(ARGV[4])
@@ -8,6 +9,7 @@ for i = 5, #ARGV do
   if redis.call('HEXISTS', k[1], 'ea') == 1 and is_whole(k) then return { 4 - i } end
 end
 redis.call('UNLINK', BUCKET .. 'nothing')
+local is_first = redis.call('EXISTS', EXPIRY) == 0
 for i = 5, #ARGV do
   local id = ARGV[i]
   local k = keys_of(id)
@@ -19,4 +21,5 @@ for i = 5, #ARGV do
   saved(k, id, platform, platform)
   started[#started + 1] = i - 4
 end
+if is_first then started[#started + 1] = 0 end
 return started

@@ -1,5 +1,5 @@
--- Puts a checkpoint; 0 where its parent is not in the thread, and who and why where an operator
--- ended that; then nothing is changed.
+-- Puts a checkpoint; 2 where the bucket held no thread before; 0 where its parent is not in the
+-- thread, and who and why where an operator ended that: then nothing is changed.
 -- ARGV: thread, platform's and own waiting retention in milliseconds, the name of the namespace,
 -- checkpoint id, its name over all namespaces, parent id, caller, instant, run id, its version,
 -- metadata, body, how many new blobs, their entries each with its bytes, then the other entries.
@@ -43,4 +43,4 @@ if at == '' then
 end
 redis.call('ZADD', LIVE, (at == '' or thread.undated) and '+inf' or newest, id)
 stepped(k, id, thread, ARGV[2], ARGV[3], unpack(aging))
-return 1
+return thread.is_first and 2 or 1

@@ -1,4 +1,4 @@
--- Keeps the writes of a task; their checkpoint may come later.
+-- Keeps the writes of a task; their checkpoint may come later. 2 where the bucket held no thread.
 -- ARGV: thread, platform's and own waiting retention in milliseconds, the name of the namespace,
 -- checkpoint id, task, its path, then of each write its number, channel and value.
 -- A write that is there stays, but for those of special channels, whose numbers are negative.
@@ -29,4 +29,4 @@ for i = 8, #ARGV, 3 do
 end
 add(k, thread, 4, 'HSET', field, cmsgpack.pack(rows))
 stepped(k, id, thread, ARGV[2], ARGV[3])
-return 1
+return thread.is_first and 2 or 1

@@ -12,11 +12,12 @@ local function looked_at(k)
     undated = known[7], ended = known[8], parked_until = known[9] }
 end
 
--- As begun(), of which it is the second half: what is known of a thread that goes on as a new one.
+-- As begun(), of which it is the second half: what is known of a thread that goes on as a new one,
+-- and whether it is the only one of its bucket.
 local function begun_anew(k, id)
   redis.call('HINCRBY', k[1], 'n', 0)
   discard(k, id)
-  return { counts = { 0, 0, 0, 0 } }
+  return { counts = { 0, 0, 0, 0 }, is_first = redis.call('EXISTS', EXPIRY) == 0 }
 end
 
 -- Adds to a key of the thread, by its number among those with a count.
