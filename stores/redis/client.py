@@ -31,6 +31,9 @@ from stores.redis_address import RedisPlace
 
 #: A server that is there answers sooner; one that is not must not hold up a sweep.
 _CONNECT_SECONDS = 5.0
+#: Each run at work has a connection: as many as a server takes by default, where redis-py would
+#: refuse the 101st.
+_CONNECTIONS = 10_000
 #: A lost connection is made anew so often, with pauses that begin and end at these seconds.
 _RETRIES = 3
 _PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.05, 1.0
@@ -118,6 +121,7 @@ def _settings(driver: _Driver, place: RedisPlace, options: StoreOptions) -> dict
         "password": place.password,
         "protocol": 2,
         "decode_responses": False,
+        "max_connections": _CONNECTIONS,
         "socket_timeout": seconds,
         "socket_connect_timeout": min(_CONNECT_SECONDS, seconds),
         # What took the whole time once is not asked for again: the caller's time is bounded too.
