@@ -1,6 +1,7 @@
 """Calls on many threads: one for some threads of a bucket, many of them in a round trip."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 from stores.redis.layout import by_bucket, raw
@@ -34,10 +35,17 @@ def on_threads(
     script: Script, thread_ids: Iterable[str], *args: Arg
 ) -> Steps[list[tuple[list[str], Any]]]:
     """Run a script on threads, given after the other arguments; the threads of each reply."""
-    chosen = [*parts(thread_ids)]
-    calls = [Call(script, start, (*args, *map(raw, ids))) for start, ids in chosen]
+    chosen = _encoded(tuple(thread_ids))
+    calls = [Call(script, start, (*args, *raws)) for start, _, raws in chosen]
     replies = yield from in_rounds(calls)
-    return [(ids, reply) for (_, ids), reply in zip(chosen, replies, strict=True)]
+    return [(ids, reply) for (_, ids, _), reply in zip(chosen, replies, strict=True)]
+
+
+# A sweep asks several things about the same threads, one after the other.
+@lru_cache(maxsize=4)
+def _encoded(thread_ids: tuple[str, ...]) -> list[tuple[bytes, list[str], list[bytes]]]:
+    """Threads as calls may take them, with their ids as they are sent."""
+    return [(start, ids, [raw(thread_id) for thread_id in ids]) for start, ids in parts(thread_ids)]
 
 
 def chosen_of(answered: Iterable[tuple[list[str], Any]]) -> set[str]:

@@ -27,10 +27,10 @@ end
 
 local parked = {}
 for i = 1, #ARGV do
-  local k = keys_of(ARGV[i])
+  local ids = BUCKET .. 'i:' .. ARGV[i]
   -- Interrupts come last in the ids: a thread without any is told by one look.
-  local last = redis.call('ZREVRANGE', k[3], 0, 0)[1]
-  if last and string.byte(last) == 120 and is_whole(k) and is_parked(k[3]) then
+  local last = redis.call('ZREVRANGE', ids, 0, 0)[1]
+  if last and string.byte(last) == 120 and is_whole(keys_of(ARGV[i])) and is_parked(ids) then
     parked[#parked + 1] = i
   end
 end

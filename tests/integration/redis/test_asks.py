@@ -11,6 +11,7 @@ from retention.errors import StoreUnavailableError
 from stores.options import StoreOptions
 from stores.redis.asks import RedisAsks
 from stores.redis.connection import Connection
+from stores.redis.layout import bucket_of
 from tests.contract.lab import POLICY, SettableClock
 from tests.integration.redis.looking import dump, expiries
 from tests.integration.redis.parts import Parts, Resending
@@ -121,3 +122,17 @@ def test_a_thread_cut_down_to_its_asks_keeps_them(parts: Parts, asks: RedisAsks)
     asks.open_ask("early", "a", parts.clock.now + LATER)
     parts.deleter.remove_dead("early", "zzz", parts.clock.now + LATER)
     assert asks.open_asks(["early"]) == {"early"}
+
+
+@pytest.mark.parametrize("parked", [1, 6])
+def test_few_and_many_parked_threads_of_a_bucket_are_told_alike(
+    parts: Parts, asks: RedisAsks, parked: int
+) -> None:
+    names = [name for name in map(str, range(4_000)) if bucket_of(name) == bucket_of("t")][:6]
+    for name in names:
+        seed_thread(parts.saver, name, parts.clock.now)
+    for name in names[:parked]:
+        asks.open_ask(name, "a", parts.clock.now + LATER)
+    assert asks.open_asks(names) == set(names[:parked])
+    assert asks.open_asks(names[:1]) == {names[0]}
+    assert asks.open_asks(names[-1:]) == (set(names[-1:]) if parked == 6 else set())
