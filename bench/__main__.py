@@ -1,11 +1,11 @@
-"""``./run bench sweep --store sqlite|postgres|redis``, ``./run bench redis|codec|filters``."""
+"""``./run bench sweep|live --store sqlite|postgres|redis``, ``redis``, ``codec``, ``filters``."""
 
 import argparse
 import gc
 from typing import cast
 
 from bench.subjects import subject
-from bench.sweep import compare_deletes, compare_idle, compare_memory
+from bench.sweep import compare_deletes, compare_idle, compare_memory, compare_scale
 
 
 def main() -> None:
@@ -25,7 +25,13 @@ def main() -> None:
     with subject(args.store) as made:
         # As a worker does at its start: no contender waits for a look through all modules.
         gc.freeze()
-        if args.idle:
+        if args.benchmark == "live":
+            from bench.live import compare_live
+
+            compare_live(made, args.threads, args.checkpoints, args.rounds)
+        elif args.scale:
+            compare_scale(made, args.threads, args.checkpoints)
+        elif args.idle:
             compare_idle(made, args.threads, args.checkpoints, args.rounds)
         elif args.memory:
             compare_memory(made, args.threads, args.checkpoints)
@@ -41,7 +47,7 @@ def main() -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="./run bench")
-    parser.add_argument("benchmark", choices=["sweep", "redis", "codec", "filters"])
+    parser.add_argument("benchmark", choices=["sweep", "live", "redis", "codec", "filters"])
     parser.add_argument("--store", choices=["sqlite", "postgres", "redis"])
     parser.add_argument("--threads", type=_count)
     parser.add_argument("--checkpoints", type=_count, default=5)
@@ -49,15 +55,16 @@ def _arguments() -> argparse.Namespace:
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument("--idle", action="store_true", help="nothing is due")
     kind.add_argument("--memory", action="store_true", help="peak memory of the planner")
+    kind.add_argument("--scale", action="store_true", help="each power of ten up to --threads")
     args = parser.parse_args()
     if args.benchmark == "redis" and args.store is None:
         args.store = "redis"
     if args.threads is None:
-        args.threads = 200_000 if args.benchmark == "filters" else 10_000
+        args.threads = {"filters": 200_000, "live": 30_000}.get(args.benchmark, 10_000)
     if args.benchmark == "filters" and args.store == "sqlite":
         parser.error("filters takes no --store that cannot hold asks: sqlite")
-    if args.store is None and args.benchmark == "sweep":
-        parser.error("the following arguments are required for sweep: --store")
+    if args.store is None and args.benchmark in ("sweep", "live"):
+        parser.error(f"the following arguments are required for {args.benchmark}: --store")
     if args.benchmark == "redis" and args.store != "redis":
         parser.error(f"redis takes no other --store: {args.store}")
     return args

@@ -3,6 +3,7 @@
 import tracemalloc
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from time import perf_counter, process_time
 
 from bench.measure import Contender, report, take_turns
 from bench.subjects import Subject
@@ -58,6 +59,19 @@ def compare_idle(subject: Subject, threads: int, checkpoints: int, rounds: int) 
     ]
     title = f"{threads:,} threads of {checkpoints} checkpoints, none due"
     report(title, contenders, take_turns(contenders, rounds), "sweep")
+
+
+def compare_scale(subject: Subject, threads: int, checkpoints: int) -> None:
+    """Threads per second of a sweep at 10,000 threads and each power of ten up to some number."""
+    for size in (10**power for power in range(4, len(str(threads)))):
+        subject.seed(size, checkpoints, LONG_AGO)
+        began, at_work = perf_counter(), process_time()
+        sweep_once(subject.address, expected=size)
+        seconds, own = perf_counter() - began, process_time() - at_work
+        print(
+            f"{size:,} threads: {size / seconds:,.0f} a second, "
+            f"{1e6 * own / size:.1f} microseconds of this process each"
+        )
 
 
 def compare_memory(subject: Subject, threads: int, checkpoints: int) -> None:
