@@ -93,26 +93,40 @@ class Side:
 
 
 class Schedule:
-    """One order of steps: the given choices first, then always the first side that can go on."""
+    """One order of steps: the given choices first, then always the first side that can go on.
 
-    def __init__(self, prefix: Sequence[int]) -> None:
+    Where turns are limited, a side that can go on is cut short so many times in all.
+    """
+
+    def __init__(self, prefix: Sequence[int], cuts: int | None = None) -> None:
         self.taken: list[tuple[int, int]] = []
         self.trace: list[str] = []
         self._prefix = prefix
+        self._cuts = cuts
 
     def play(self, *sides: Side) -> None:
         """Let the sides take turns until all are done."""
+        last: Side | None = None
         while running := [side for side in sides if not side.done]:
             ready = [side for side in running if not side.steps or not side.waits()]
             ready = [side for side in ready if not side.done]
             if not ready:
                 assert all(side.done for side in sides), f"deadlock after {self}"
                 return
-            position = len(self.taken)
-            choice = self._prefix[position] if position < len(self._prefix) else 0
-            self.taken.append((choice, len(ready)))
-            self.trace.append(ready[choice].name)
-            ready[choice].step()
+            if last in ready and self._cuts == 0:
+                ready = [last]
+            chosen = ready[self._choose(len(ready))]
+            if self._cuts and last in ready and chosen is not last:
+                self._cuts -= 1
+            last = chosen
+            self.trace.append(chosen.name)
+            chosen.step()
+
+    def _choose(self, among: int) -> int:
+        position = len(self.taken)
+        choice = self._prefix[position] if position < len(self._prefix) else 0
+        self.taken.append((choice, among))
+        return choice
 
     def began(self, name: str) -> int:
         """The position at which a side took its first step."""
@@ -126,12 +140,15 @@ class Schedule:
         return " ".join(self.trace)
 
 
-def every_schedule(play: Callable[[Schedule], None]) -> int:
-    """Play a race once for each order its steps can have; says how many there are."""
+def every_schedule(play: Callable[[Schedule], None], cuts: int | None = None) -> int:
+    """Play a race once for each order its steps can have; says how many there are.
+
+    With ``cuts``, once for each order in which sides are cut short so many times at most.
+    """
     played = 0
     prefix: list[int] | None = []
     while prefix is not None:
-        schedule = Schedule(prefix)
+        schedule = Schedule(prefix, cuts)
         try:
             play(schedule)
         except AssertionError as error:
