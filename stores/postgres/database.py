@@ -78,6 +78,7 @@ class PostgresDatabase:
         self._begin_lazily = f"{self._begin}; SET LOCAL synchronous_commit = off"
         self._lock = threading.RLock()
         self._connection: psycopg.Connection[Row] | None = None
+        self._under_way: PostgresTransaction | None = None
         self._own_tables = False
 
     @contextmanager
@@ -85,17 +86,23 @@ class PostgresDatabase:
         """A transaction at READ COMMITTED; its search path and timeouts end with it.
 
         Without ``durable`` its end waits for no disk: a crash of the server may lose it, and then
-        all that was committed after it.
+        all that was committed after it. Within another one, it is that.
         """
         with translated(), self._lock:
+            if self._under_way is not None:
+                yield self._under_way
+                return
             connection = self._connected()
-            tx = PostgresTransaction(connection, self._begin if durable else self._begin_lazily)
+            begin = self._begin if durable else self._begin_lazily
+            tx = self._under_way = PostgresTransaction(connection, begin)
             try:
                 yield tx
                 tx.end("COMMIT")
             except BaseException:
                 _roll_back(connection)
                 raise
+            finally:
+                self._under_way = None
 
     @contextmanager
     def reading(self) -> Iterator[PostgresTransaction]:

@@ -315,3 +315,19 @@ def test_what_the_saver_makes_is_what_the_stock_saver_makes(postgres_server: Pos
         )
         postgres_server.drop_database(name)
     assert described[0] == described[1]
+
+
+def test_whether_the_tables_are_there_is_asked_within_the_transaction_that_needs_them(
+    postgres_place: Place,
+) -> None:
+    """A transaction of its own would end the one around it, and let its locks go."""
+    with postgres_place.store() as store, postgres_place.store() as other:
+        deleter: Any = store.deleter
+        rows: Any = deleter._rows
+        with deleter._db.transaction() as tx:
+            assert rows.lock(tx, ["thread"]) == ["thread"]
+            deleter._db._own_tables = False
+            assert deleter._db.has_own_tables()
+            rival: Any = other.deleter
+            with rival._db.transaction() as rival_tx:
+                assert rival._rows.lock(rival_tx, ["thread"]) == []
