@@ -38,7 +38,7 @@ class PostgresRows:
             tx.rows(self._sql["lock_all"], ids=list(thread_ids))
 
     def next_transaction(self, tx: Transaction) -> int | None:
-        """The number of the next transaction with changes; None where one is under way."""
+        """The number after those of all that have ended; None where a lower one is under way."""
         number = tx.rows(self._sql["next_transaction"])[0][0]
         return None if number is None else int(number)
 

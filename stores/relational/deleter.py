@@ -109,8 +109,8 @@ class RelationalDeleter:
     def remnants(self, heads: Mapping[str, str], *, whole: bool) -> set[str]:
         """Of these deleted threads, those whose id holds rows (again).
 
-        None without a look, where the delete that this store committed last was of them all and no
-        other transaction was under way, or has begun, since before it.
+        None without a look, where the delete that this store committed last was of them all, and
+        no other transaction with changes was under way then or has ended since.
         """
         last = self._last
         with self._db.reading() as tx:

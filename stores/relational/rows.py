@@ -23,9 +23,9 @@ class ThreadRows(Protocol):
         """Lock threads, waiting for each."""
 
     def next_transaction(self, tx: Transaction) -> int | None:
-        """The number that the next transaction with changes will have.
+        """The number after those of all transactions with changes that have ended.
 
-        None where another one with changes is under way, or where the database tells no numbers.
+        None where one with a lower number is under way, or where the database tells no numbers.
         """
 
     def holding(self, tx: Transaction, thread_ids: Sequence[str]) -> set[str]:

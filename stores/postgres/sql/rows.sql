@@ -14,8 +14,8 @@ SELECT count(pg_advisory_xact_lock(hashtextextended(w.thread_id, {seed})))
 FROM (SELECT thread_id FROM unnest(:ids::text[]) AS u (thread_id) ORDER BY thread_id) AS w;
 
 -- name: next_transaction
--- A transaction gets its number with its first change. Those under way count from the lowest of
--- them up, or where there is none from the one after the last that ended.
+-- A transaction gets its number with its first change. A delete that has this very number, and after
+-- which this number is one higher, had none beside it whose changes could be seen by now.
 SELECT CASE WHEN txid_snapshot_xmin(s) = txid_snapshot_xmax(s) THEN txid_snapshot_xmax(s) END
 FROM txid_current_snapshot() AS s;
 
