@@ -44,7 +44,6 @@ def facts_of(thread_id: str, row: list[Any]) -> ThreadFacts:
 
 
 def _facts(thread_id: str, row: list[Any]) -> ThreadFacts:
-    # Read twice for every thread of a sweep: all in one go, and nothing where nothing is kept.
     head, at, undated, started, marked = row[:5]
     entry = _entry(thread_id, row) if started or marked or row[10] else None
     if head is None:
@@ -53,6 +52,7 @@ def _facts(thread_id: str, row: list[Any]) -> ThreadFacts:
 
 
 def _entry(thread_id: str, row: list[Any]) -> LedgerEntry:
+    # Read twice for every thread of a sweep: all in one go, and nothing where nothing is kept.
     started, marked, due, owner, waiting, finished, _, reason, ended = row[3:12]
     return LedgerEntry(
         thread_id,
