@@ -4,18 +4,22 @@ import base64
 import itertools
 import json
 import socket
+import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from retention.errors import ConfigurationError
+from retention.errors import ConfigurationError, StoreUnavailableError
 from retention.policy import RetentionPolicy
-from retention.runs import RunOutcome
+from retention.runs import Run, RunOutcome
 from retention.sweep import SweepResult
+from stores import init_store, open_store
 from stores.options import now
+from stores.relational.runs import RelationalRunLog
 from tests.commands import command_on, retention_command
 from worker.app import make_app
 
@@ -124,6 +128,41 @@ def test_a_task_that_failed_is_an_error(worker: list[Answer]) -> None:
     ran = retention_command("sweep", "start", "--wait")
     assert ran.status == 1
     assert "the task ended as FAILURE: by zero" in ran.err
+
+
+def test_a_wait_ends_where_the_store_lost_the_run(worker: list[Answer], path: Path) -> None:
+    def begin(_: object, run_id: str) -> None:
+        with open_store(str(path)) as store:
+            store.runs.open(Run(run_id, RetentionPolicy(), now(), now()), "plan")
+
+    def lose(*_: object) -> None:
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute("DELETE FROM retention_runs")
+
+    init_store(str(path))
+    worker += [begin, nothing, lose]
+    ran = retention_command("sweep", "start", "--wait")
+    assert ran.status == 1
+    assert "is gone: the store was emptied, or lost data, under it" in ran.err
+
+
+def test_a_wait_outlasts_a_store_that_is_away_for_a_while(
+    worker: list[Answer], path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def begin(_: object, run_id: str) -> None:
+        with open_store(str(path)) as store:
+            store.runs.open(Run(run_id, RetentionPolicy(), now(), now()), "plan")
+
+    def away(_: object, __: str) -> None:
+        raise StoreUnavailableError("away")
+
+    init_store(str(path))
+    worker += [
+        begin,
+        lambda *_: monkeypatch.setattr(RelationalRunLog, "get", away),
+        result_of("partial"),
+    ]
+    assert retention_command("sweep", "start", "--wait").status == 3
 
 
 def test_an_interrupted_wait_says_that_the_run_goes_on(worker: list[Answer]) -> None:

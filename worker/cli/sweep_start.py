@@ -3,13 +3,14 @@
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from retention.errors import RetentionError, StoreUnavailableError
+from retention.errors import RetentionError, StoreError, StoreUnavailableError
 from retention.sweep import Sweep
 from stores import Access
 from stores.address import sqlite_path
@@ -130,20 +131,39 @@ def _answer(result: "JsonResult") -> dict[str, Any]:
 
 @contextmanager
 def _follower(invocation: Invocation, run_id: str) -> Iterator[Callable[[], None]]:
-    """Give what shows how far the run is: nothing without a terminal or without the store."""
-    if not sys.stderr.isatty():
-        yield lambda: None
-        return
-    with ProgressBar("threads", f"waiting for run {run_id}") as bar:
+    """Give what looks how far the run is; nothing where the pool's store is out of reach here."""
+    with ExitStack() as stack:
         try:
-            with opened(invocation, Access.READ) as sweep:
-                yield lambda: _show(bar, sweep, run_id)
+            sweep = stack.enter_context(opened(invocation, Access.READ))
         except RetentionError:
-            # The pool's store need not be within reach from here.
             yield lambda: None
+            return
+        is_shown = sys.stderr.isatty()
+        bar = ProgressBar("threads", f"waiting for run {run_id}") if is_shown else None
+        yield _Follower(sweep, run_id, bar and stack.enter_context(bar)).look
 
 
-def _show(bar: ProgressBar, sweep: Sweep, run_id: str) -> None:
-    run = sweep.store.runs.get(run_id)
-    if run is not None and run.closed_at is None:
-        bar.show(f"run {run_id}: {run.state}", live_run(sweep, run).done, run.planned or None)
+@dataclass(slots=True)
+class _Follower:
+    sweep: Sweep
+    run_id: str
+    bar: ProgressBar | None
+    is_known: bool = False
+
+    def look(self) -> None:
+        """Show how far the run is.
+
+        Raises:
+            StoreError: Its record is gone, so that nobody will tell how it ended.
+        """
+        with suppress(StoreUnavailableError):
+            run = self.sweep.store.runs.get(self.run_id)
+            if run is None and self.is_known:
+                raise StoreError(
+                    f"the record of run {self.run_id!r} is gone: the store was emptied, or lost "
+                    "data, under it"
+                )
+            self.is_known = run is not None
+            if self.bar is not None and run is not None and run.closed_at is None:
+                done = live_run(self.sweep, run).done
+                self.bar.show(f"run {self.run_id}: {run.state}", done, run.planned or None)
