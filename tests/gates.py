@@ -15,6 +15,8 @@ from stores.relational.database import Answer, Statement
 from tests.stepping import Side
 
 _DEADLINE_SECONDS = 20
+#: A batch of a test has no more threads.
+_FEW = 8
 
 Statements = Callable[..., list[Answer]]
 
@@ -99,9 +101,14 @@ def gated_sqlite(connection: Any, side: Side, lock: WriteLock) -> Any:
 
 
 def gate_redis(connection: Any, pause: Callable[[], None]) -> None:
-    """Let calls of this connection travel one by one, and call ``pause`` after each."""
+    """Let calls of this connection travel one by one, and call ``pause`` after each.
+
+    Calls to many buckets stay together: those only read.
+    """
 
     def send(calls: Sequence[Any]) -> list[Any]:
+        if len(calls) > _FEW:
+            return Connection.send(connection, calls)
         replies: list[Any] = []
         for call in calls:
             replies += Connection.send(connection, [call])
