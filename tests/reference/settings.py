@@ -5,6 +5,7 @@ from typing import Any
 
 from pydantic.fields import FieldInfo
 
+from stores.options import _COMPRESS, _FINISHED, _MODULES, _WAITING
 from tests.reference import markdown
 from tests.reference.markdown import code, table
 from worker.settings import (
@@ -27,10 +28,19 @@ from worker.settings.store import _SHARED, REMOVED
 _COLUMNS = ("variable", "default", "value", "meaning")
 
 _INTRODUCTION = """\
-Settings are read from the environment, and from a file `.env` in the working directory; the
-environment wins. A wrong value, a name under one of the prefixes that no setting has, and a removed
-variable each stop the start with one line that names the variable, its value (passwords masked) and
-the rule. Names are in upper case.
+The worker, beat and the `retention` command read settings from the environment, and from a file
+`.env` in the working directory; the environment wins. A wrong value, a name under one of the
+prefixes that no setting has, and a removed variable each stop the start with one line that names
+the variable, its value (passwords masked) and the rule. Names are in upper case. [An
+application](#in-an-application) reads a few of them.
+"""
+
+_APPLICATION = """\
+Where an application calls `open_store` or `open_saver`, these are read from its environment, and
+nothing from `.env`. A wrong value is refused there too; a misspelt or removed name goes unnoticed.
+Give the application and the worker the same two retentions: marks are made, declared retentions
+are checked, and keys on Redis get their time to live, by those of the application.
+`settings=StoreOptions(…)` sets them in code.
 """
 
 _BROKER = """\
@@ -48,6 +58,9 @@ def page() -> str:
         table(_COLUMNS, [*_rows(StoreSettings), *_shared()]),
         "## The sweep",
         table(_COLUMNS, _rows(SweepSettings)),
+        "## In an application",
+        _APPLICATION,
+        table(("variable", "field of `StoreOptions`"), _application_rows()),
         "## The broker and the results",
         _BROKER,
         table(_COLUMNS, _broker_rows()),
@@ -95,6 +108,15 @@ def _shared() -> list[tuple[str, ...]]:
     return [
         (code(name), "unset", "an address", f"The address of a {provider} store that names none.")
         for provider, name in _SHARED.items()
+    ]
+
+
+def _application_rows() -> list[tuple[str, ...]]:
+    modules = "`allowed_modules`: see [the codec](../codec.md#name-the-modules-of-your-classes)"
+    return [
+        (f"{code(_WAITING)}, {code(_FINISHED)}", "`policy`"),
+        (code(_COMPRESS), "`compress_above`"),
+        (f"{code(_MODULES)}: modules joined by commas, none unless set", modules),
     ]
 
 

@@ -11,8 +11,9 @@ from worker.cli.printing import print_json, print_line, print_table
 from worker.cli.results import show_result
 
 _OWN_STORE = """\
-To sweep your own PostgreSQL, look first and then start a worker:
+To sweep your own PostgreSQL, take it over once, look, and then start a worker:
   export LLM_PROVIDER_CHECKPOINT=postgres DATABASE_URL=postgresql://user:password@host:5432/database
+  retention store adopt --yes
   retention sweep run --dry-run
   CELERY_BROKER_URL=redis://localhost:6379/0 celery -A worker worker -B --loglevel INFO"""
 

@@ -70,7 +70,7 @@ _STORAGE = click.option(
     metavar="ADDRESS",
     expose_value=False,
     callback=_remember,
-    help="The checkpoint store: postgresql://..., sqlite:///path or a path. Default: the settings.",
+    help="The checkpoint store: redis://..., postgresql://..., or a path. Default: the settings.",
 )
 _COMMON = (
     click.option(
