@@ -108,7 +108,7 @@ class Batch:
     def deleted(self) -> list[Candidate]:
         """Threads this batch deleted, as candidates of a look for late writes."""
         return [
-            self.candidates[i]._replace(head=o.head)
+            Candidate(self.candidates[i].thread_id, self.candidates[i].horizon, o.head)
             for i, o in sorted(self.outcomes.items())
             if o.outcome is Outcome.DELETED and o.head is not None
         ]

@@ -12,6 +12,7 @@ import psycopg
 from psycopg import sql
 from psycopg.pq import TransactionStatus
 
+from retention.errors import StoreError
 from stores.options import Access, StoreOptions
 from stores.postgres.errors import translated
 from stores.postgres.locks import THREAD_SEED
@@ -27,11 +28,18 @@ _CONNECT_SECONDS = 10
 class PostgresTransaction:
     """A transaction on one connection. It begins with its first statement, in one round trip."""
 
-    def __init__(self, connection: psycopg.Connection[Row], begin: str) -> None:
-        """Run statements on this connection, ``begin`` before the first."""
+    def __init__(
+        self, connection: psycopg.Connection[Row], begin: str, *, reads: bool = False
+    ) -> None:
+        """Run statements on this connection, ``begin`` before the first.
+
+        What only ``reads`` ends in the same round trip, and begins anew with the next statements:
+        at READ COMMITTED each has a snapshot of its own in any case.
+        """
         self._cursor = cast("psycopg.ClientCursor[Row]", connection.cursor())
         self._begin = begin
         self._begun = False
+        self._end = ["COMMIT"] if reads else []
 
     def rows(self, statement: str, **params: Any) -> list[Row]:
         """Run a statement and read all its rows."""
@@ -52,9 +60,10 @@ class PostgresTransaction:
         texts = [self._cursor.mogrify(s.text, _bound(s.params)) for s in statements]
         if not self._begun:
             texts.insert(0, self._begin)
-            self._begun = True
-        answers = [_answer(found) for found in self._cursor.execute("; ".join(texts)).results()]
-        return answers[-len(statements) :]
+            self._begun = not self._end
+        first = len(self._end) + len(statements)
+        found = self._cursor.execute("; ".join([*texts, *self._end])).results()
+        return [_answer(each) for each in found][-first:][: len(statements)]
 
     def end(self, how: str) -> None:
         """Commit or roll back, if any statement was run."""
@@ -63,7 +72,11 @@ class PostgresTransaction:
 
 
 def _answer(cursor: psycopg.Cursor[Row]) -> Answer:
-    return Answer(cursor.rowcount, cursor.fetchall() if cursor.description else [])
+    try:
+        return Answer(cursor.rowcount, cursor.fetchall() if cursor.description else [])
+    except psycopg.DataError as error:
+        # The server has answered: the transaction goes on, for who can do without these rows.
+        raise StoreError(f"PostgreSQL: {error}") from error
 
 
 class PostgresDatabase:
@@ -106,9 +119,15 @@ class PostgresDatabase:
 
     @contextmanager
     def reading(self) -> Iterator[PostgresTransaction]:
-        """A transaction that only reads."""
-        with self.transaction() as tx:
-            yield tx
+        """Statements that only read, those run together in one round trip each time."""
+        with translated(), self._lock:
+            connection = self._connected()
+            try:
+                yield self._under_way or PostgresTransaction(connection, self._begin, reads=True)
+            except BaseException:
+                if self._under_way is None:
+                    _roll_back(connection)
+                raise
 
     @contextmanager
     def connected(self) -> Iterator[psycopg.Connection[Row]]:

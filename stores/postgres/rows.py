@@ -14,7 +14,7 @@ from retention.late_writes import DeadRows, Place, Skeleton
 from retention.operator import Scalar
 from stores.inspection import IdCount, Inspection, type_counts
 from stores.postgres.errors import awaiting_lock
-from stores.relational.database import Database, Transaction
+from stores.relational.database import Database, Statement, Transaction
 from stores.relational.rows import Head
 
 #: The official saver's tables with rows of threads.
@@ -38,7 +38,10 @@ class PostgresRows:
             tx.rows(self._sql["lock_all"], ids=list(thread_ids))
 
     def next_transaction(self, tx: Transaction) -> int | None:
-        """The number after those of all that have ended; None where a lower one is under way."""
+        """The number after those of all that have ended.
+
+        None where a lower one is under way, or where the tables have triggers or the like.
+        """
         number = tx.rows(self._sql["next_transaction"])[0][0]
         return None if number is None else int(number)
 
@@ -61,10 +64,12 @@ class PostgresRows:
     ) -> dict[str, str]:
         """Threads by id whose head is below or above these bounds, each with it."""
         below, above = bounds
-        tx.rows(self._sql["in_index_order"])
         name = "first_head_page" if after is None else "head_page"
-        rows = tx.rows(self._sql[name], after=after, below=below, above=above, limit=limit)
-        return dict(cast("list[tuple[str, str]]", rows))
+        params = {"after": after, "below": below, "above": above, "limit": limit}
+        _, page = tx.together(
+            Statement(self._sql["in_index_order"], {}), Statement(self._sql[name], params)
+        )
+        return dict(cast("list[tuple[str, str]]", page.rows))
 
     def head_metadata(
         self, tx: Transaction, heads: Mapping[str, str], keys: Sequence[str]
@@ -87,9 +92,9 @@ class PostgresRows:
 
     def inspect(self, tx: Transaction) -> Inspection:
         """Count what the store holds, decoding nothing."""
-        tx.rows(self._sql["in_table_order"])
-        ids = IdCount(*tx.rows(self._sql["inspect_ids"])[0])
-        return Inspection(ids, type_counts(tx.rows(self._sql["inspect_types"])))
+        names = ("in_table_order", "inspect_ids", "inspect_types")
+        _, ids, types = tx.together(*(Statement(self._sql[name], {}) for name in names))
+        return Inspection(IdCount(*ids.rows[0]), type_counts(types.rows))
 
     def count(self, tx: Transaction) -> int:
         """Threads that hold a checkpoint."""

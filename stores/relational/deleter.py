@@ -10,7 +10,7 @@ from retention.late_writes import DeadRows, dead_rows
 from retention.ports import Claim, Clock
 from retention.runs import Candidate, Outcome, ThreadOutcome
 from retention.sweep.examine import examine_all
-from retention.threads import Horizon, Judge, ThreadFacts
+from retention.threads import Horizon, Judge, ThreadFacts, Verdict
 from stores.relational.database import Database, Transaction
 from stores.relational.ledger import RelationalLedger
 from stores.relational.park_rows import ParkRows
@@ -80,7 +80,9 @@ class RelationalDeleter:
             outcomes = self._delete_as_planned(tx, candidates, set(in_hand), ask)
             rest = {i: c for i, c in candidates.items() if i not in outcomes}
             if rest:
-                outcomes |= self._look_and_delete(tx, rest, set(in_hand), ask)
+                looked = self._look_and_delete(tx, rest, set(in_hand), ask)
+                # In the order of the plan, in which a result names threads.
+                outcomes = {i: looked.get(i) or outcomes[i] for i in indexes}
             self._runs.record_in(tx, claim, outcomes)
         self._last = _Settled(number, frozenset(c.thread_id for c in candidates.values()))
         claim.batch.outcomes.update(outcomes)
@@ -96,11 +98,12 @@ class RelationalDeleter:
 
         Raises:
             StoreUnavailableError: The store cannot be reached, or the lock was held for too long.
+            StoreError: Its facts cannot be read.
         """
         with self._db.transaction() as tx:
             self._rows.lock_all(tx, [thread_id])
             facts = self._threads.facts_in(tx, [thread_id])[thread_id]
-            if not may_go(facts):
+            if not may_go(facts.checked()):
                 return Erased(facts)
             held = self._rows.erase(tx, thread_id)
             own = {t: self._in_own(tx, "erase", t, thread_id) for t in self._own()}
@@ -144,16 +147,22 @@ class RelationalDeleter:
         Judged by that first: one statement then compares and deletes. Whatever it leaves is for
         a look at all there is to know.
         """
-        facts = {
-            c.thread_id: ThreadFacts(c.thread_id, c.head, instant_of(c.head))
-            for c in candidates.values()
-            if c.head is not None and c.horizon is Horizon.WAITING and c.thread_id in in_hand
+        judge, waiting = ask.judge, Horizon.WAITING
+        heads = {
+            thread_id: head
+            for thread_id, horizon, head in candidates.values()
+            if horizon is waiting
+            and head is not None
+            and thread_id in in_hand
+            and thread_id not in ask.spared
+            and judge(ThreadFacts(thread_id, head, instant_of(head))) is Verdict.WAITING
         }
-        examined = _examined(candidates, facts, ask)
-        going = {i: o for i, o in examined.items() if o.outcome is Outcome.DELETED}
-        heads = {candidates[i].thread_id: o.head for i, o in going.items() if o.head is not None}
         deleted = self._rows.delete_as_planned(tx, heads) if heads else ()
-        return {i: o for i, o in going.items() if candidates[i].thread_id in deleted}
+        return {
+            i: ThreadOutcome(Outcome.DELETED, head=c.head)
+            for i, c in candidates.items()
+            if c.thread_id in deleted
+        }
 
     def _look_and_delete(
         self,

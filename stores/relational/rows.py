@@ -25,7 +25,8 @@ class ThreadRows(Protocol):
     def next_transaction(self, tx: Transaction) -> int | None:
         """The number after those of all transactions with changes that have ended.
 
-        None where one with a lower number is under way, or where the database tells no numbers.
+        None where one with a lower number is under way, where the tables may do more by themselves
+        than they are told, and where the database tells no numbers.
         """
 
     def holding(self, tx: Transaction, thread_ids: Sequence[str]) -> set[str]:

@@ -170,3 +170,20 @@ def test_a_write_begun_within_the_delete_is_looked_for_and_found(
         monkeypatch.setattr(PostgresRows, "delete_as_planned", beside)
         settled(store, heads)
         assert store.deleter.remnants(heads, whole=False) == {"b"}
+
+
+def test_tables_with_a_trigger_are_always_looked_at(
+    postgres_place: Place, heads: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A trigger may keep rows without an error, or write some, within the delete itself."""
+    postgres_place.query(
+        "CREATE FUNCTION kept() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'"
+    )
+    postgres_place.query(
+        "CREATE TRIGGER kept BEFORE DELETE ON checkpoint_writes FOR EACH ROW"
+        " WHEN (OLD.thread_id = 'b') EXECUTE FUNCTION kept()"
+    )
+    with postgres_place.store() as store, looks(monkeypatch) as seen:
+        settled(store, heads)
+        assert store.deleter.remnants(heads, whole=False) == {"b"}
+    assert seen == [set(heads)]

@@ -16,7 +16,15 @@ FROM (SELECT thread_id FROM unnest(:ids::text[]) AS u (thread_id) ORDER BY threa
 -- name: next_transaction
 -- A transaction gets its number with its first change. A delete that has this very number, and after
 -- which this number is one higher, had none beside it whose changes could be seen by now.
-SELECT CASE WHEN txid_snapshot_xmin(s) = txid_snapshot_xmax(s) THEN txid_snapshot_xmax(s) END
+-- None where a table has triggers, rules or the like: those may keep rows, or write some, unseen.
+SELECT CASE WHEN txid_snapshot_xmin(s) = txid_snapshot_xmax(s) AND NOT EXISTS (
+    SELECT 1 FROM pg_catalog.pg_class
+    WHERE oid IN (
+        'checkpoints'::regclass, 'checkpoint_blobs'::regclass, 'checkpoint_writes'::regclass,
+        'retention_threads'::regclass, 'retention_batches'::regclass,
+        'retention_asks'::regclass, 'retention_barriers'::regclass
+    ) AND (relkind <> 'r' OR relhastriggers OR relhasrules OR relrowsecurity OR relhassubclass)
+) THEN txid_snapshot_xmax(s) END
 FROM txid_current_snapshot() AS s;
 
 -- name: holding
