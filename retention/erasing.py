@@ -92,7 +92,7 @@ def erase(sweep: Sweep, thread_id: str, by: str) -> Receipt:
     Raises:
         ConfigurationError: The store cannot erase, or another program runs it.
         StoreUnavailableError: The store cannot be reached, or the thread's lock was not to be had.
-        StoreError: The store refuses to delete a row.
+        StoreError: The store refuses to delete a row, or whether the thread is held cannot be read.
     """
     check_manager(sweep)
     now, deleter = sweep.clock(), _deleter(sweep)

@@ -64,6 +64,8 @@ class Explanation:
     @property
     def sentence(self) -> str:
         """The sentence that a person wants: goes at ..., or stays because ...."""
+        if self.facts.fault is not None:
+            return f"no sweep deletes it: {self.facts.fault}"
         if self.going is None:
             return f"stays: {self._why_it_stays()}"
         why = self._why(self.going)
@@ -166,7 +168,7 @@ def explain(sweep: Sweep, thread_id: str) -> Explanation | None:
     """
     store, rule = sweep.store, sweep.rule(sweep.policy, sweep.clock())
     facts = store.threads.facts([thread_id])[thread_id]
-    is_known = facts.head is not None or facts.entry is not None
+    is_known = any(fact is not None for fact in (facts.head, facts.entry, facts.fault))
     if not is_known and not store.deleter.remnants({thread_id: ""}, whole=True):
         return None
     threads = store.threads

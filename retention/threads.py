@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple, Self
 
-from retention.errors import ConfigurationError
+from retention.errors import ConfigurationError, StoreError
 from retention.operator import Governing, OperatorPolicy, Scalar, governing, matching
 from retention.policy import MAX_MINUTES, RetentionPolicy, ThreadRetention
 
@@ -84,6 +84,9 @@ class ThreadFacts(NamedTuple):
     ``head`` is the newest checkpoint id over all namespaces, None where the thread holds no
     checkpoint; ``head_at`` its instant, None where that cannot be told. ``metadata`` are those
     values of the head's metadata that the store was opened to read: plain ones alone.
+
+    ``fault`` is a line that says what of the thread could not be read, and where; there is no
+    entry then.
     """
 
     thread_id: str
@@ -91,6 +94,17 @@ class ThreadFacts(NamedTuple):
     head_at: datetime | None = None
     entry: LedgerEntry | None = None
     metadata: Mapping[str, Scalar] | None = None
+    fault: str | None = None
+
+    def checked(self) -> Self:
+        """These facts, for what needs all of them.
+
+        Raises:
+            StoreError: Some could not be read; the message is the fault.
+        """
+        if self.fault is not None:
+            raise StoreError(self.fault)
+        return self
 
 
 class Verdict(StrEnum):
@@ -102,6 +116,7 @@ class Verdict(StrEnum):
     LIVE = "live"
     UNDATABLE = "undatable"
     GONE = "gone"
+    UNREADABLE = "unreadable"
 
 
 #: Decides on facts; what a store is handed so that it can look again under its own lock.
@@ -125,8 +140,11 @@ class Rule:
         """Say whether the thread may go, and by which horizon.
 
         A mark outlives an undatable head: its due time is no age. A thread that holds no
-        checkpoint and is past a horizon is gone: only its ledger entry is left to clear.
+        checkpoint and is past a horizon is gone: only its ledger entry is left to clear. What
+        cannot be read may say that the thread is held: nothing lets such a one go.
         """
+        if facts.fault is not None:
+            return Verdict.UNREADABLE
         horizon = self._horizon(facts)
         if horizon is None:
             return self._unswept(facts)

@@ -10,6 +10,7 @@ _LEFT_ALONE = {
     Verdict.LIVE: Outcome.RESTARTED,
     Verdict.UNDATABLE: Outcome.UNDATABLE,
     Verdict.GONE: Outcome.GONE,
+    Verdict.UNREADABLE: Outcome.FAILED,
 }
 
 
@@ -22,7 +23,7 @@ def examine(
         # Started, and parked before its first checkpoint: its entry stays for whoever waits.
         return ThreadOutcome(Outcome.SPARED, spared[facts.thread_id])
     if verdict in _LEFT_ALONE:
-        return ThreadOutcome(_LEFT_ALONE[verdict])
+        return ThreadOutcome(_LEFT_ALONE[verdict], facts.fault)
     if facts.thread_id in spared:
         return ThreadOutcome(Outcome.SPARED, spared[facts.thread_id])
     if candidate.horizon is Horizon.FINISHED and verdict is Verdict.WAITING:

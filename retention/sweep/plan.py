@@ -19,14 +19,15 @@ _CLOCK_SKEW = timedelta(days=1)
 def candidates(threads: ThreadIndex, rule: Rule, page_size: int) -> Iterator[Candidate]:
     """All threads past a horizon, each once: those due first, then those waiting too long.
 
-    Held and undatable threads are candidates too, so that a result counts them. Memory holds one
-    page. Waiting threads are read only where the rule sweeps them and the store can list them.
+    Held, undatable and unreadable threads are candidates too, so that a result counts them. Memory
+    holds one page, and the ids of unreadable threads. Waiting threads are read only where the rule
+    sweeps them and the store can list them.
     """
-    for facts in _pages(lambda after: threads.due_page(rule.due_before(), after, page_size)):
-        if _is_due(facts, rule):
-            yield Candidate(facts.thread_id, Horizon.FINISHED, facts.head)
+    unreadable: set[str] = set()
+    due = _pages(lambda after: threads.due_page(rule.due_before(), after, page_size))
+    yield from _chosen(due, Horizon.FINISHED, _is_due, rule, unreadable)
     if rule.sweeps_waiting and isinstance(threads, SupportsWaitingHorizon):
-        yield from _waiting(threads, rule, page_size)
+        yield from _waiting(threads, rule, page_size, unreadable)
 
 
 def in_batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
@@ -36,14 +37,33 @@ def in_batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
         yield batch
 
 
-def _waiting(threads: SupportsWaitingHorizon, rule: Rule, page_size: int) -> Iterator[Candidate]:
-    for facts in _pages(lambda after: threads.declared_page(rule.now, after, page_size)):
-        if not _is_old(facts, rule) and _is_waiting(facts, rule):
-            yield Candidate(facts.thread_id, Horizon.WAITING, facts.head)
+def _waiting(
+    threads: SupportsWaitingHorizon, rule: Rule, page_size: int, unreadable: set[str]
+) -> Iterator[Candidate]:
+    declared = _pages(lambda after: threads.declared_page(rule.now, after, page_size))
+    yield from _chosen(declared, Horizon.WAITING, _is_declared, rule, unreadable)
     cutoff, ceiling = rule.old_before(), rule.now + _CLOCK_SKEW
-    for facts in _pages(lambda after: threads.head_page(cutoff, ceiling, after, page_size)):
-        if _is_waiting(facts, rule):
-            yield Candidate(facts.thread_id, Horizon.WAITING, facts.head)
+    old = _pages(lambda after: threads.head_page(cutoff, ceiling, after, page_size))
+    yield from _chosen(old, Horizon.WAITING, _is_waiting, rule, unreadable)
+
+
+def _chosen(
+    listed: Iterable[ThreadFacts],
+    horizon: Horizon,
+    is_past: Callable[[ThreadFacts, Rule], bool],
+    rule: Rule,
+    unreadable: set[str],
+) -> Iterator[Candidate]:
+    """Of a listing, the threads past its horizon, and those unreadable that no other named."""
+    for facts in listed:
+        if facts.fault is not None:
+            # Nothing it says of itself tells which listings have it: only its id does.
+            if facts.thread_id in unreadable:
+                continue
+            unreadable.add(facts.thread_id)
+        elif not is_past(facts, rule):
+            continue
+        yield Candidate(facts.thread_id, horizon, facts.head)
 
 
 def _pages(read: Callable[[Cursor | None], Page]) -> Iterator[ThreadFacts]:
@@ -62,6 +82,11 @@ def _is_due(facts: ThreadFacts, rule: Rule) -> bool:
 def _is_waiting(facts: ThreadFacts, rule: Rule) -> bool:
     """Whether the thread is past the waiting horizon and not found as a due one already."""
     return not _is_due(facts, rule) and rule.judge(facts) is not Verdict.LIVE
+
+
+def _is_declared(facts: ThreadFacts, rule: Rule) -> bool:
+    """Whether only the thread's declared retention lets it be found as a waiting one."""
+    return not _is_old(facts, rule) and _is_waiting(facts, rule)
 
 
 def _is_old(facts: ThreadFacts, rule: Rule) -> bool:

@@ -91,10 +91,11 @@ class RedisDeleter:
 
         Raises:
             StoreUnavailableError: The store cannot be reached, or the thread changes all the time.
+            StoreError: Its facts cannot be read.
         """
         for _ in range(_LOOKS):
             facts, revision = self._threads.known([thread_id])[thread_id]
-            if not may_go(facts):
+            if not may_go(facts.checked()):
                 return Erased(facts)
             held = self.holdings(thread_id)
             if self._connection.run(erase(thread_id, revision)):

@@ -16,31 +16,32 @@ Known = tuple[ThreadFacts, bytes]
 
 _READ = thread_script("facts", "row")
 
+#: What a row raises in which somebody wrote what no script does, or left a part out.
+_UNREADABLE = (AttributeError, ConfigurationError, OverflowError, StoreError, ValueError)
+
 
 def read_known(thread_ids: Collection[str]) -> Steps[dict[str, Known]]:
     """What there is to know of each of these threads."""
     answered = yield from on_threads(_READ, thread_ids)
     return {
-        thread_id: (facts_of(thread_id, row), row[9] or b"")
+        thread_id: (facts_of(thread_id, row), row[9] or b"" if len(row) > 1 else b"")
         for ids, rows in answered
         for thread_id, row in zip(ids, rows, strict=True)
     }
 
 
 def facts_of(thread_id: str, row: list[Any]) -> ThreadFacts:
-    """The facts in a row of ``row.lua``.
-
-    Raises:
-        StoreError: They cannot be read; the message names the thread and its key.
-    """
+    """The facts in a row of ``row.lua``; a fault that names the key where they cannot be read."""
     try:
         return _facts(thread_id, row)
-    except (ConfigurationError, OverflowError, StoreError, ValueError) as error:
+    except _UNREADABLE as error:
         key = keys_of(thread_id)[0].decode(errors="backslashreplace")
-        raise StoreError(
-            f"Redis: what {key!r} says of thread {thread_id!r} cannot be read ({error}): mend that "
+        why = text(row[0]) if len(row) == 1 else error
+        fault = (
+            f"Redis: what {key!r} says of thread {thread_id!r} cannot be read ({why}): mend that "
             "key, or delete it, and what is left of the thread counts as gone"
-        ) from error
+        )
+        return ThreadFacts(thread_id, fault=fault)
 
 
 def _facts(thread_id: str, row: list[Any]) -> ThreadFacts:

@@ -123,6 +123,7 @@ class RedisLedger:
         until = "" if placed.until is None else micros(placed.until)
         at = "" if placed.at is None else micros(placed.at)
         word = (raw(placed.reason), until, at, *_optional(placed.by))
+        self.entries(thread_ids)  # a hold on what cannot be read could not be told
         return self._each("ledger_hold", thread_ids, *self._retentions(), *word)
 
     async def ahold(self, thread_ids: Collection[str], hold: Hold) -> set[str]:
@@ -159,7 +160,7 @@ class RedisLedger:
         """
         script = thread_script("holds_page", "row", "order")
         found, cursor = self._connection.run(listing(script, after, limit, "holds"))
-        entries = (item.facts.entry for item in found)
+        entries = (item.facts.checked().entry for item in found)
         # The index may name threads that expired with their holds.
         return HoldsPage([entry for entry in entries if entry and entry.hold], cursor)
 
@@ -192,9 +193,13 @@ class RedisLedger:
         return sum(self._connection.run(in_rounds(calls)))
 
     def entries(self, thread_ids: Collection[str]) -> dict[str, LedgerEntry]:
-        """What the ledger keeps of these threads; unknown ones are left out."""
+        """What the ledger keeps of these threads; unknown ones are left out.
+
+        Raises:
+            StoreError: One cannot be read; the message names the thread and its key.
+        """
         known = self._connection.run(read_known(_texts(thread_ids)))
-        found = {thread_id: facts.entry for thread_id, (facts, _) in known.items()}
+        found = {thread_id: facts.checked().entry for thread_id, (facts, _) in known.items()}
         return {thread_id: entry for thread_id, entry in found.items() if entry is not None}
 
     def drop_bare(self, before: datetime, limit: int) -> int:
@@ -208,7 +213,7 @@ class RedisLedger:
     def _end(self, thread_id: str, ended: Ended, refusal: Refusal) -> Steps[str | None]:
         for _ in range(_LOOKS):
             known = yield from read_known([thread_id])
-            facts, revision = known[thread_id]
+            facts, revision = known[thread_id][0].checked(), known[thread_id][1]
             asked = yield from on_threads(thread_script("parked", "order"), [thread_id])
             failed = yield from on_threads(thread_script("failed", "order", "places"), [thread_id])
             state = ThreadState(facts, False, bool(chosen_of(asked)), bool(chosen_of(failed)))

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from retention.abilities import HoldsPage, Redated, Refusal, ThreadState
-from retention.errors import ThreadEndedError
+from retention.errors import ConfigurationError, StoreError, ThreadEndedError
 from retention.policy import RetentionPolicy, ThreadRetention
 from retention.ports import Clock
 from retention.threads import Ended, Hold, LedgerEntry, ThreadFacts
@@ -16,6 +16,9 @@ from stores.relational.park_rows import ParkRows
 from stores.relational.rows import ThreadRows
 
 _LOCKS_A_TRANSACTION = 500
+
+#: What a row raises in which somebody wrote what this project never does.
+_UNREADABLE = (ConfigurationError, OverflowError, StoreError)
 
 
 class RelationalLedger:
@@ -241,11 +244,26 @@ class RelationalLedger:
             return dropped
 
     def entries_in(self, tx: Transaction, thread_ids: Collection[str]) -> dict[str, LedgerEntry]:
-        """The same, within a transaction; nothing where the ledger was never made."""
+        """The same, within a transaction; nothing where the ledger was never made.
+
+        Raises:
+            StoreError: One cannot be read; the message names the thread.
+        """
+        entries, faults = self.read_in(tx, thread_ids)
+        for fault in faults.values():
+            raise StoreError(fault)
+        return entries
+
+    def read_in(
+        self, tx: Transaction, thread_ids: Collection[str]
+    ) -> tuple[dict[str, LedgerEntry], dict[str, str]]:
+        """The entries that can be read, and for each other a line that names its thread."""
         if not thread_ids or not self._db.has_own_tables():
-            return {}
-        rows = tx.rows(self._sql["entries"], ids=list(thread_ids))
-        return {row[0]: self._entry(row) for row in rows}
+            return {}, {}
+        try:
+            return self._read_in(tx, list(thread_ids)), {}
+        except _UNREADABLE:
+            return self._read_each(tx, thread_ids)
 
     def remove_in(self, tx: Transaction, thread_ids: Collection[str]) -> None:
         """Drop the entries of deleted threads, within the transaction that deletes them."""
@@ -257,19 +275,39 @@ class RelationalLedger:
         tx: Transaction,
         name: str,
         now: datetime,
-        after: tuple[datetime, str] | None,
+        after: tuple[Any, str] | None,
         limit: int,
-    ) -> list[tuple[datetime, str]]:
-        """Threads of a listing (``due_page`` or ``declared_page``), each with its instant."""
+    ) -> list[tuple[Any, str]]:
+        """Threads of a listing (``due_page`` or ``declared_page``), each behind its instant."""
         if not self._db.has_own_tables():
             return []
         after_at, after_id = after or (datetime.min.replace(tzinfo=now.tzinfo), "")
         rows = tx.rows(self._sql[name], now=now, after_at=after_at, after_id=after_id, limit=limit)
-        return [(self._db.instant(at) or now, thread_id) for thread_id, at in rows]
+        # As the database has them: the next page is compared there, whatever they say.
+        return [(at, thread_id) for thread_id, at in rows]
 
     def holds_rows_in(self, tx: Transaction, thread_id: str) -> bool:
         """Whether a thread holds a checkpoint or a write."""
         return bool(self._rows.remnants(tx, {thread_id: ""}, whole=True))
+
+    def _read_in(self, tx: Transaction, ids: list[str]) -> dict[str, LedgerEntry]:
+        return {row[0]: self._entry(row) for row in tx.rows(self._sql["entries"], ids=ids)}
+
+    def _read_each(
+        self, tx: Transaction, thread_ids: Collection[str]
+    ) -> tuple[dict[str, LedgerEntry], dict[str, str]]:
+        """As ``read_in``, one by one: somebody broke a row by hand, and few do."""
+        entries: dict[str, LedgerEntry] = {}
+        faults: dict[str, str] = {}
+        for thread_id in thread_ids:
+            try:
+                entries |= self._read_in(tx, [thread_id])
+            except _UNREADABLE as error:
+                faults[thread_id] = (
+                    f"what retention_threads says of thread {thread_id!r} cannot be read ({error}):"
+                    " mend that row, or delete it, and the thread counts as never marked or held"
+                )
+        return entries, faults
 
     def _state_in(self, tx: Transaction, thread_id: str) -> ThreadState:
         """Where a thread stands; its lock is not waited for: who has it is at work."""

@@ -140,10 +140,15 @@ class SqliteDatabase:
 
     def instant(self, value: Any) -> datetime | None:
         """An instant as kept here, in UTC."""
+        if value is None:
+            return None
         try:
-            return None if value is None else datetime.fromisoformat(value)
+            found = datetime.fromisoformat(value)
         except (TypeError, ValueError):
-            raise StoreError(f"{self._where}: {str(value)[:40]!r} is no instant") from None
+            found = None
+        if found is None or found.tzinfo is None:
+            raise StoreError(f"{self._where}: {str(value)[:40]!r} is no instant")
+        return found
 
     def close(self) -> None:
         """Close the connection."""

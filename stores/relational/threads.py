@@ -98,11 +98,11 @@ class RelationalThreads:
     def _join(
         self, tx: Transaction, thread_ids: Sequence[str], heads: dict[str, Head]
     ) -> list[ThreadFacts]:
-        entries = self._ledger.entries_in(tx, thread_ids)
+        entries, faults = self._ledger.read_in(tx, thread_ids)
         metadata = self._metadata_in(tx, heads)
         found = ((t, heads.get(t, (None, None)), entries.get(t)) for t in thread_ids)
         return [
-            ThreadFacts(t, head, head_at, entry, metadata.get(t))
+            ThreadFacts(t, head, head_at, entry, metadata.get(t), faults.get(t))
             for t, (head, head_at), entry in found
         ]
 

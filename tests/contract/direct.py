@@ -15,6 +15,9 @@ from stores.relational.sqlite_database import SqliteDatabase
 Record = dict[str, Any]
 Tables = dict[str, list[Record]]
 
+#: Puts a declared retention into an entry of the ledger.
+DECLARE = "UPDATE retention_threads SET declared_waiting_minutes = ? WHERE thread_id = ?"
+
 
 class Direct(Protocol):
     """A way into a store of its own."""
@@ -24,6 +27,9 @@ class Direct(Protocol):
 
     def garble(self) -> None:
         """Make all state unreadable, and leave what a sweep goes by."""
+
+    def declare(self, thread_id: str, minutes: int | None) -> None:
+        """Let a thread's entry declare this waiting retention, possible or not; or none."""
 
 
 class Breakable(Direct, Protocol):
@@ -35,9 +41,6 @@ class Breakable(Direct, Protocol):
     def break_runs(self, column: str, text: str) -> None:
         """Put a text in place of what each run keeps in a column."""
 
-    def break_declarations(self) -> None:
-        """Let every entry of the ledger declare a waiting retention below zero."""
-
     def unlisted(self) -> AbstractContextManager[str]:
         """Meanwhile no thread can be listed; the word by which the store's error names what is."""
 
@@ -47,10 +50,13 @@ class DirectMemory:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._own = cast(SqliteDatabase, cast(RelationalLedger, store.ledger)._db)
+
+    def declare(self, thread_id: str, minutes: int | None) -> None:
+        self._own.connection.execute(DECLARE, (minutes, thread_id))
 
     def dump(self) -> Tables:
         saver = cast(RetentionMemorySaver, self._store.saver)
-        own = cast(SqliteDatabase, cast(RelationalLedger, self._store.ledger)._db)
         place = ("thread_id", "checkpoint_ns", "checkpoint_id")
         checkpoints = [
             {"thread_id": t, "checkpoint_ns": ns, "checkpoint_id": i, "row": row}
@@ -68,7 +74,7 @@ class DirectMemory:
             "checkpoints": in_order(checkpoints),
             "writes": in_order(writes),
             "blobs": in_order(blobs),
-            **dump_sqlite(own.connection, OWN_TABLES),
+            **dump_sqlite(self._own.connection, OWN_TABLES),
         }
 
     def garble(self) -> None:

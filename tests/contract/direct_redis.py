@@ -68,9 +68,8 @@ class DirectRedis:
             self._client.pexpire(key, max(1, self._client.pttl(key) - minutes * 60_000))
         self._client.zincrby(bucket_of(thread_id) + b"expiry", -minutes * 60_000, raw(thread_id))
 
-    def break_declarations(self) -> None:
-        for key, _ in self._of_threads(b"m"):
-            self._client.hset(key, "dw", "-5")
+    def declare(self, thread_id: str, minutes: int | None) -> None:
+        self._client.hset(keys_of(thread_id)[0], "dw", "" if minutes is None else minutes)
 
     @contextmanager
     def unlisted(self) -> Iterator[str]:

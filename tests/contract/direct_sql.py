@@ -11,7 +11,7 @@ from psycopg.rows import dict_row
 
 from stores.postgres.schema import POSTGRES_TABLES
 from stores.relational.schema import OWN_TABLES
-from tests.contract.direct import Tables, dump_sqlite, in_order
+from tests.contract.direct import DECLARE, Tables, dump_sqlite, in_order
 
 _WRITE = ("thread_id", "checkpoint_ns", "checkpoint_id", "task_id", "idx", "channel")
 
@@ -60,8 +60,9 @@ class DirectSql(ABC):
     def break_runs(self, column: str, text: str) -> None:
         self.execute(f"UPDATE retention_runs SET {column} = '{text}'")
 
-    def break_declarations(self) -> None:
-        self.execute("UPDATE retention_threads SET declared_waiting_minutes = -5")
+    def declare(self, thread_id: str, minutes: int | None) -> None:
+        value = "NULL" if minutes is None else minutes
+        self.execute(DECLARE.replace("?", f"{value}", 1).replace("?", f"'{thread_id}'"))
 
     @contextmanager
     def unlisted(self) -> Iterator[str]:

@@ -56,13 +56,6 @@ def test_a_run_that_cannot_be_read_is_named(lab: Lab, column: str, text: str) ->
         lab.store.runs.live()
 
 
-def test_a_declaration_that_cannot_be_read_fails_the_run_and_leaves_it_closed(lab: Lab) -> None:
-    lab.seed("t", marked=20)
-    lab.broken.break_declarations()
-    assert lab.run().outcome is RunOutcome.FAILED
-    assert lab.store.runs.live() is None
-
-
 def test_an_id_that_goes_on_after_a_nul_is_no_other_thread(lab: Lab) -> None:
     """PostgreSQL keeps no such id; SQLite's own JSON ends a text there."""
     lab.seed("abc", minutes=1)

@@ -76,9 +76,9 @@ def _look(sweep: Sweep, thread_id: str) -> ThreadState:
     """Where a thread stands now.
 
     Raises:
-        RetentionError: There is no such thread.
+        RetentionError: There is no such thread, or it cannot be read.
     """
-    facts = sweep.store.threads.facts([thread_id])[thread_id]
+    facts = sweep.store.threads.facts([thread_id])[thread_id].checked()
     if facts.head is None and facts.entry is None:
         raise unknown_thread(thread_id)
     return state_of(sweep.store, facts)

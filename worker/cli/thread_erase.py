@@ -56,10 +56,10 @@ def _look(invocation: Invocation, thread_id: str) -> dict[str, int]:
     """What a thread holds now.
 
     Raises:
-        RetentionError: There is no such thread, or it is held.
+        RetentionError: There is no such thread, or it is held, or whether it is cannot be read.
     """
     with opened(invocation, Access.READ) as sweep:
-        facts = sweep.store.threads.facts([thread_id])[thread_id]
+        facts = sweep.store.threads.facts([thread_id])[thread_id].checked()
         held, hold = holdings(sweep, thread_id), hold_on(facts, sweep.clock())
     if hold is not None:
         raise _kept(thread_id, hold)

@@ -4,8 +4,8 @@
 local found, now = {}, tonumber(ARGV[2])
 
 local function look(position)
-  local last = redis.call('HGET', BUCKET .. 'm:' .. ARGV[position], ARGV[1])
-  if last and tonumber(last) > now and is_whole(keys_of(ARGV[position])) then
+  local last = redis.pcall('HGET', BUCKET .. 'm:' .. ARGV[position], ARGV[1])
+  if (tonumber(last) or 0) > now and is_sound(keys_of(ARGV[position])) then
     found[#found + 1] = position - 2
   end
 end

@@ -26,6 +26,6 @@ end
 local failed = {}
 for i = 1, #ARGV do
   local k = keys_of(ARGV[i])
-  if is_whole(k) and has_failed(k) then failed[#failed + 1] = i end
+  if is_sound(k) and has_failed(k) then failed[#failed + 1] = i end
 end
 return failed

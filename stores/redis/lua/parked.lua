@@ -29,8 +29,8 @@ local parked = {}
 for i = 1, #ARGV do
   local ids = BUCKET .. 'i:' .. ARGV[i]
   -- Interrupts come last in the ids: a thread without any is told by one look.
-  local last = redis.call('ZREVRANGE', ids, 0, 0)[1]
-  if last and string.byte(last) == 120 and is_whole(keys_of(ARGV[i])) and is_parked(ids) then
+  local last = redis.pcall('ZREVRANGE', ids, 0, 0)[1]
+  if last and string.byte(last) == 120 and is_sound(keys_of(ARGV[i])) and is_parked(ids) then
     parked[#parked + 1] = i
   end
 end
