@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from contextvars import copy_context
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import Protocol
@@ -21,6 +22,7 @@ __all__ = [
     "Grace",
     "InteractionsFilter",
     "LiveThreadFilter",
+    "UnaskedFilter",
     "ask",
     "default_owners",
 ]
@@ -35,6 +37,22 @@ class LiveThreadFilter(Protocol):
 
     def claims(self, thread_ids: Sequence[str]) -> Iterable[str]:
         """Of these threads, those still needed. Raising fails the sweep."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnaskedFilter:
+    """Stands for a filter that cannot be asked, and says why; no sweep may go on without it."""
+
+    owner: str
+    reason: str
+
+    def claims(self, thread_ids: Sequence[str]) -> Iterable[str]:
+        """Never answer.
+
+        Raises:
+            LiveThreadFilterError: Always.
+        """
+        raise LiveThreadFilterError(self.owner, f"it cannot be asked: {self.reason}")
 
 
 #: Makes a filter for an opened store.
@@ -145,8 +163,8 @@ def _answer(live_filter: LiveThreadFilter, thread_ids: Sequence[str]) -> list[st
     try:
         answer = live_filter.claims(thread_ids)
         claimed = [] if isinstance(answer, str | bytes) else list(answer)
-    except StoreUnavailableError:
-        raise  # the store's outage, not the filter's answer: the batch is tried again
+    except (StoreUnavailableError, LiveThreadFilterError):
+        raise  # the store's outage, for which the batch is tried again; or one that was not asked
     except Exception as error:  # a filter is foreign code: whatever it raises fails the sweep
         raise LiveThreadFilterError(
             live_filter.owner, f"{type(error).__name__}: {error}"

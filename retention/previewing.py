@@ -7,7 +7,7 @@ from typing import Any
 
 from retention.abilities import Redated, SupportsExpiry, SupportsRedating, SupportsSizes, cannot
 from retention.errors import ConfigurationError
-from retention.filters import ask
+from retention.filters import UnaskedFilter, ask
 from retention.policy import RetentionPolicy
 from retention.ports import Cursor, Page, SupportsWaitingHorizon, ThreadIndex
 from retention.runs import Candidate, Counts, Outcome
@@ -35,7 +35,8 @@ class Preview:
     """What a sweep at this instant would delete under other values, and how much that is.
 
     ``threads`` and ``bytes`` are by horizon; of ``left_alone`` by outcome. There are no bytes
-    where they cannot be told: ``bytes_unknown`` says why.
+    where they cannot be told: ``bytes_unknown`` says why. ``not_asked`` says by owner why a filter
+    could not be asked: what it would claim is counted all the same.
     """
 
     policy: RetentionPolicy
@@ -45,6 +46,7 @@ class Preview:
     left_alone: Counts = field(default_factory=Counts)
     bytes_unknown: str | None = None
     by_expiry: bool = False
+    not_asked: dict[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """The same as JSON types."""
@@ -58,6 +60,7 @@ class Preview:
             **{f"{h}_bytes": self.bytes[h] if known else None for h in Horizon},
             "bytes_unknown": self.bytes_unknown,
             "waiting_by_expiry": self.by_expiry,
+            "filters_not_asked": self.not_asked,
             **{f"{outcome}_count": self.left_alone.total(outcome) for outcome in outcomes},
         }
 
@@ -78,7 +81,8 @@ def preview(
         LiveThreadFilterError: A filter failed.
         StoreUnavailableError: The store cannot be reached.
     """
-    found = Preview(policy, as_if_redated)
+    unasked = {f.owner: f.reason for f in sweep.filters if isinstance(f, UnaskedFilter)}
+    found = Preview(policy, as_if_redated, not_asked=unasked)
     rule = sweep.rule(policy, sweep.clock())
     threads = _redated(sweep.store.threads, policy) if as_if_redated else sweep.store.threads
     looked_at = 0
@@ -197,7 +201,8 @@ def _add(
 ) -> None:
     """Examine a batch as a sweep would."""
     ids = [candidate.thread_id for candidate in batch]
-    spared = ask(sweep.filters, ids, sweep.options.filter_timeout)
+    asked = [f for f in sweep.filters if f.owner not in found.not_asked]
+    spared = ask(asked, ids, sweep.options.filter_timeout)
     outcomes = examine_all(batch, threads.facts(ids), rule.judge, spared)
     for horizon in Horizon:
         chosen = (batch[i] for i, o in outcomes.items() if o.outcome is Outcome.DELETED)

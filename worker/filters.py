@@ -6,7 +6,13 @@ from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 
 from retention.errors import ConfigurationError, RetentionError
-from retention.filters import FilterRegistry, Grace, LiveThreadFilter, default_owners
+from retention.filters import (
+    FilterRegistry,
+    Grace,
+    LiveThreadFilter,
+    UnaskedFilter,
+    default_owners,
+)
 from retention.ports import CheckpointStore
 from worker.settings.variables import refusal
 
@@ -49,6 +55,25 @@ def select_filters(
         return registry.select(names, store)
     except ConfigurationError as error:
         raise refusal(_VARIABLE, ",".join(names), str(error)) from error
+
+
+def askable_filters(
+    grace: Grace | None, names: Sequence[str] | None, store: CheckpointStore
+) -> list[LiveThreadFilter]:
+    """As ``select_filters``; in the place of a filter that cannot be made is one that says why."""
+    chosen = default_owners(store) if names is None else tuple(dict.fromkeys(names))
+    try:
+        registry = known_filters(grace)
+    except ConfigurationError as error:
+        return [UnaskedFilter(name, str(error)) for name in chosen]
+    return [_askable(registry, name, store) for name in chosen]
+
+
+def _askable(registry: FilterRegistry, name: str, store: CheckpointStore) -> LiveThreadFilter:
+    try:
+        return select_filters(registry, [name], store)[0]
+    except ConfigurationError as error:
+        return UnaskedFilter(name, str(error))
 
 
 def _fault(names: Sequence[str], owners: Sequence[str]) -> str | None:

@@ -4,21 +4,34 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from enum import Enum
 
 from retention.events import event
-from retention.filters import Grace
+from retention.filters import Grace, LiveThreadFilter, UnaskedFilter
+from retention.hooks import Hooks
 from retention.operator import metadata_keys
 from retention.ports import Clock
 from retention.sweep import Dispatch, Metrics, NoMetrics, Sweep, SweepOptions
 from retention.sweep.pacing import batch_size_at
 from stores import Access, Store, StoreOptions, open_store
 from stores.options import now
-from worker.filters import known_filters, select_filters
+from worker.filters import askable_filters, known_filters, select_filters
 from worker.hooks import hooks_of
 from worker.settings import StoreSettings, SweepSettings
 from worker.settings.policies import checked_against
 
 log = logging.getLogger("retention.sweep")
+
+
+class Plugins(Enum):
+    """How much of other people's code, filters and hooks, is loaded into a sweep."""
+
+    #: None: for what deletes nothing, or asks nobody. A filter that is asked all the same fails.
+    NONE = "none"
+    #: Filters, to show what they say; one that cannot be made says so when it is asked.
+    ASKED = "asked"
+    #: Filters and hooks: a sweep is to run, and none may be missing.
+    ALL = "all"
 
 
 def sweep_options(settings: SweepSettings) -> SweepOptions:
@@ -80,19 +93,20 @@ def opened_sweep(
     dispatch: Dispatch,
     access: Access = Access.WRITE,
     clock: Clock = now,
+    plugins: Plugins = Plugins.ALL,
 ) -> Iterator[Sweep]:
     """Open the store and put its sweep together; everything is closed at the end.
 
     Raises:
-        ConfigurationError: The store is none, cannot be opened with this access, or a filter is
-            unknown.
+        ConfigurationError: The store is none, cannot be opened with this access, or a filter or
+            hook that is needed is unknown or cannot be loaded.
         StoreUnavailableError: The store cannot be reached.
     """
     options = store_options(store, sweep, access, clock)
     with open_store(store.address, settings=options) as opened:
         if access is not Access.READ:
             _warn_of_policies(opened, sweep)
-        yield assemble(opened, store, sweep, dispatch, clock)
+        yield assemble(opened, store, sweep, dispatch, clock, plugins)
 
 
 def _warn_of_policies(opened: Store, sweep: SweepSettings) -> None:
@@ -109,21 +123,35 @@ def assemble(
     sweep: SweepSettings,
     dispatch: Dispatch,
     clock: Clock = now,
+    plugins: Plugins = Plugins.ALL,
 ) -> Sweep:
-    """Put the sweep of an opened store together."""
-    minutes = sweep.flows_engine_grace_minutes
-    grace = None if minutes is None else Grace(timedelta(minutes=minutes), clock)
-    filters = select_filters(known_filters(grace), sweep.filters, opened)
+    """Put the sweep of an opened store together.
+
+    Raises:
+        ConfigurationError: A filter or hook that is needed is unknown or cannot be loaded.
+    """
     return Sweep(
         opened,
         store.policy,
-        filters,
+        _filters(opened, sweep, clock, plugins),
         dispatch,
         clock,
         sweep_options(sweep),
         metrics=metrics_of(store, sweep),
-        hooks=hooks_of(store, sweep),
+        hooks=hooks_of(store, sweep) if plugins is Plugins.ALL else Hooks(),
     )
+
+
+def _filters(
+    opened: Store, sweep: SweepSettings, clock: Clock, plugins: Plugins
+) -> list[LiveThreadFilter]:
+    minutes = sweep.flows_engine_grace_minutes
+    grace = None if minutes is None else Grace(timedelta(minutes=minutes), clock)
+    if plugins is Plugins.ALL:
+        return select_filters(known_filters(grace), sweep.filters, opened)
+    if plugins is Plugins.ASKED:
+        return askable_filters(grace, sweep.filters, opened)
+    return [UnaskedFilter("none", "no filter was loaded, so nothing may be deleted")]
 
 
 def metrics_of(store: StoreSettings, sweep: SweepSettings) -> Metrics:

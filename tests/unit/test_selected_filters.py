@@ -75,7 +75,7 @@ def test_a_filter_for_asks_is_refused_on_a_store_that_can_hold_none(owner: str) 
 
 
 @pytest.mark.parametrize("value", ["flow-engine", "flows-engine,flows-engine"])
-@pytest.mark.parametrize("verb", [("run",), ("run", "--dry-run"), ("status",)], ids=" ".join)
+@pytest.mark.parametrize("verb", [("run",), ("run", "--dry-run")], ids=" ".join)
 def test_a_command_refuses_a_wrong_name_in_one_line(
     folder: Path, monkeypatch: pytest.MonkeyPatch, value: str, verb: tuple[str, ...]
 ) -> None:

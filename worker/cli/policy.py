@@ -14,6 +14,7 @@ from worker.cli.invocation import Invocation, common_options, pass_invocation
 from worker.cli.opening import opened
 from worker.cli.printing import print_json, print_line, print_table
 from worker.cli.progress import ProgressBar
+from worker.wiring import Plugins
 
 _MARKS_STAY = "marks keep the due time they were made with: --apply-to-marks counts them anew"
 _EXPIRY = "waiting: counted by the expiry of keys; those written before keep theirs"
@@ -50,7 +51,8 @@ def preview(
     """
     if yes and not apply_to_marks:
         raise click.UsageError("--yes belongs to --apply-to-marks: there is nothing else to do")
-    with opened(invocation, Access.WRITE if yes else Access.READ) as sweep:
+    access = Access.WRITE if yes else Access.READ
+    with opened(invocation, access, plugins=Plugins.ASKED) as sweep:
         other = _policy(sweep, waiting_minutes, finished_minutes)
         with ProgressBar("threads", "counting") as bar:
             found = preview_policy(
@@ -110,6 +112,7 @@ def _notes(found: Preview, document: dict[str, Any]) -> list[str]:
     notes = [f"left alone: {', '.join(left)}"]
     if found.by_expiry:
         notes.append(_EXPIRY)
+    notes += [f"filter {owner} was not asked: {why}" for owner, why in found.not_asked.items()]
     if found.bytes_unknown is not None:
         notes.append(f"bytes are not known: {found.bytes_unknown}")
     return notes

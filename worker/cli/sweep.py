@@ -21,6 +21,7 @@ from worker.cli.sweep_history import history
 from worker.cli.sweep_pause import pause, resume
 from worker.cli.sweep_start import start
 from worker.cli.sweep_status import status
+from worker.wiring import Plugins
 
 
 @click.group()
@@ -46,7 +47,10 @@ def run(invocation: Invocation, dry_run: bool, allow_over_limit: bool) -> ExitSt
 
 
 def _examine(invocation: Invocation, run_id: str, allow_over_limit: bool) -> SweepResult:
-    with opened(invocation, Access.READ) as assembled, ProgressBar("", "examining"):
+    with (
+        opened(invocation, Access.READ, plugins=Plugins.ALL) as assembled,
+        ProgressBar("", "examining"),
+    ):
         return examine(assembled, run_id, allow_over_limit=allow_over_limit)
 
 
@@ -54,7 +58,7 @@ def _run(invocation: Invocation, run_id: str, allow_over_limit: bool) -> SweepRe
     local = LocalDispatch()
     # The collector need not look through all modules every 10,000 threads: they stay.
     gc.freeze()
-    with opened(invocation, Access.WRITE, local) as assembled:
+    with opened(invocation, Access.WRITE, local, Plugins.ALL) as assembled:
         try:
             with ended_in_order(), ProgressBar("batches", "planning") as bar:
                 return run_sweep(

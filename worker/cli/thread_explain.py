@@ -12,6 +12,7 @@ from worker.cli.lines import span
 from worker.cli.opening import opened
 from worker.cli.printing import print_facts, print_json, print_line
 from worker.cli.thread_ids import thread_argument, unknown_thread
+from worker.wiring import Plugins
 
 _SHOWN = (
     "status",
@@ -31,7 +32,7 @@ _SHOWN = (
 @pass_invocation
 def explain(invocation: Invocation, thread_id: str) -> ExitStatus:
     """Say when a thread goes, or why it stays, and what decides it. Changes nothing."""
-    with opened(invocation, Access.READ) as sweep:
+    with opened(invocation, Access.READ, plugins=Plugins.ASKED) as sweep:
         explanation = explain_thread(sweep, thread_id)
     if explanation is None:
         raise unknown_thread(thread_id)
