@@ -1,7 +1,9 @@
 """Celery's options hang together, and beat starts one sweep at a time, a little late."""
 
+import itertools
 import pickle
 import ssl
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -159,11 +161,13 @@ def wind(schedule: JitteredInterval | JitteredCrontab, clock: At) -> None:
     schedule.app = Celery(set_as_current=False)
 
 
-def start_times(schedule: JitteredInterval | JitteredCrontab, starts: int) -> list[datetime]:
+def start_times(
+    schedule: JitteredInterval | JitteredCrontab, starts: int, since: datetime = MIDNIGHT
+) -> list[datetime]:
     """Let beat's own rule start a task some times, looking once a second."""
-    clock = At(MIDNIGHT)
+    clock = At(since)
     wind(schedule, clock)
-    last = MIDNIGHT
+    last = since
     found: list[datetime] = []
     while len(found) < starts:
         clock.now += timedelta(seconds=1)
@@ -239,3 +243,22 @@ def test_celerys_own_scheduler_takes_the_entry(tmp_path: Path) -> None:
         assert entry.schedule == JitteredInterval(3600, 30)
         assert 0 < scheduler.tick() <= 3630
         scheduler.close()
+
+
+@pytest.mark.parametrize(
+    "change", [datetime(2026, 3, 29, tzinfo=UTC), datetime(2026, 10, 25, tzinfo=UTC)]
+)
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=["interval", "crontab"])
+def test_a_change_of_daylight_saving_time_skips_and_doubles_no_start(
+    schedule: JitteredInterval | JitteredCrontab, change: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Schedules are in UTC, wherever the machine is."""
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    try:
+        found = start_times(schedule, 30, change)
+    finally:
+        monkeypatch.delenv("TZ")
+        time.tzset()
+    gaps = [(b - a).total_seconds() for a, b in itertools.pairwise([change, *found])]
+    assert all(600 - 61 <= gap <= 600 + 61 for gap in gaps)
