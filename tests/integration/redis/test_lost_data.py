@@ -1,55 +1,63 @@
-"""A Redis that comes back empty in the middle of a sweep: what is gone is gone, the rest goes on."""
+"""A server that lost its data under a store that is open: what goes on, and what can be opened."""
 
-from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+import asyncio
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from retention.errors import StoreUnavailableError, ThreadDeletedError
-from retention.sweep import SweepOptions
-from stores import StoreOptions, open_store
-from tests.conftest import service
-from tests.integration.sweeping import sweep
-from tests.seeding import config_of, seed_thread, seed_threads
-from tests.servers import RedisServer
-
-NOW = datetime.now(UTC)
-TWO_DAYS_AGO = NOW - timedelta(days=2)
+from retention.errors import StoreError
+from retention.runs import RunOutcome
+from retention.sweep import LocalDispatch, run_sweep
+from stores import Store, aopen_store, open_store
+from tests.integration.redis.parts import Parts
+from tests.seeding import config_of, seed_thread
 
 
-@pytest.fixture
-def server() -> Iterator[RedisServer]:
-    """A Redis that keeps nothing on disk, and that the test may stop."""
-    with service():
-        server = RedisServer()
-    with server:
-        yield server
+def put(store: Store, parts: Parts) -> None:
+    seed_thread(store.saver, "t", parts.clock.now, 1)
 
 
-def test_a_store_that_comes_back_empty_is_a_new_store(server: RedisServer) -> None:
-    with (
-        open_store(server.url(), settings=StoreOptions()) as store,
-        open_store(server.url(), settings=StoreOptions(clock=lambda: TWO_DAYS_AGO)) as then,
-    ):
-        due = seed_threads(store.saver, "old", 6, TWO_DAYS_AGO)
-        then.ledger.mark_finished(due)
-        head = seed_thread(store.saver, "live", NOW)[-1]
-        left: list[int] = []
+def put_writes(store: Store, _: Parts) -> None:
+    store.saver.put_writes(config_of("t", "", "1"), [("a", 1)], "task")
 
-        def stop(run_id: str, batches_left: int) -> None:
-            left.append(batches_left)
-            if batches_left == 1:
-                server.kill()
 
-        with pytest.raises(StoreUnavailableError):
-            sweep(store, NOW, options=SweepOptions(batch_size=2), progress=stop)
-        assert left[-1] == 1
-        server.start()
-        with pytest.raises(ThreadDeletedError):
-            seed_thread(store.saver, "live", NOW, parent=head)
-        assert store.saver.get_tuple(config_of("live")) is None
-        assert sweep(store, NOW).to_json()["outcome"] == "completed"
-        seed_thread(store.saver, "live", NOW)
-    with open_store(server.url(), settings=StoreOptions()) as again:
-        assert again.saver.get_tuple(config_of("live")) is not None
-        assert sweep(again, NOW).to_json()["swept_count"] == 0
+def start(store: Store, _: Parts) -> None:
+    store.ledger.start(["t", "u", "v"])
+
+
+@pytest.mark.parametrize("write", [put, put_writes, start])
+def test_what_is_written_after_data_was_lost_can_be_opened(
+    redis_store_url: str, client: Any, parts: Parts, write: Callable[[Store, Parts], None]
+) -> None:
+    with open_store(redis_store_url) as store:
+        client.flushdb()
+        write(store, parts)
+    with open_store(redis_store_url) as store:
+        assert store.runs.live() is None
+
+
+def test_an_async_saver_records_the_format_anew_too(
+    redis_store_url: str, client: Any, parts: Parts
+) -> None:
+    async def write() -> None:
+        async with aopen_store(redis_store_url) as store:
+            client.flushdb()
+            await asyncio.to_thread(put, store, parts)
+
+    asyncio.run(write())
+    with open_store(redis_store_url) as store:
+        assert store.threads.count_threads() == 1
+
+
+def test_a_sweep_whose_record_was_lost_says_so(parts: Parts, client: Any) -> None:
+    parts.seed_due("a", "b")
+    local = LocalDispatch()
+    with pytest.raises(StoreError, match="record of run 'lost' is gone"):
+        run_sweep(
+            parts.sweep(local, batch_size=1),
+            local,
+            "lost",
+            progress=lambda run_id, left: client.flushdb(),
+        )
+    assert parts.run("next").outcome is RunOutcome.COMPLETED
