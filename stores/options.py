@@ -1,6 +1,5 @@
 """What a caller may set about an opened store."""
 
-import os
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -11,12 +10,7 @@ from retention.errors import ConfigurationError
 from retention.policy import RetentionPolicy, ThreadRetention
 from retention.ports import Clock
 from stores.module_names import checked_modules
-
-_WAITING = "LLM_PROVIDER_CHECKPOINT_RETENTION_WAITING_MINUTES"
-_COMPRESS = "LLM_PROVIDER_CHECKPOINT_INLINE_COMPRESS_BYTES"
-_MODULES = "CHECKPOINT_ALLOWED_MODULES"
-_FINISHED = "LLM_PROVIDER_CHECKPOINT_RETENTION_FINISHED_MINUTES"
-
+from stores.variables import COMPRESS, FINISHED, MODULES, WAITING, checked_variables
 
 #: Bytes above which an encoded value is compressed unless told otherwise.
 DEFAULT_COMPRESS_BYTES = 65_536
@@ -42,13 +36,14 @@ def platform_policy(environ: Mapping[str, str] | None = None) -> RetentionPolicy
     """The platform's two horizons as the environment states them, else their defaults.
 
     Raises:
-        ConfigurationError: A value is no whole number of minutes, or finished is above waiting.
+        ConfigurationError: A value is no whole number of minutes, or finished is above waiting;
+            or a variable of the store is misspelt or was removed.
     """
-    variables = os.environ if environ is None else environ
+    variables = checked_variables(environ)
     default = RetentionPolicy()
     return RetentionPolicy(
-        _minutes(variables, _WAITING, default.waiting_minutes),
-        _minutes(variables, _FINISHED, default.finished_minutes),
+        _minutes(variables, WAITING, default.waiting_minutes),
+        _minutes(variables, FINISHED, default.finished_minutes),
     )
 
 
@@ -58,14 +53,14 @@ def platform_compress_bytes(environ: Mapping[str, str] | None = None) -> int | N
     Raises:
         ConfigurationError: The value is neither a whole number of bytes nor ``null``.
     """
-    text = (os.environ if environ is None else environ).get(_COMPRESS)
+    text = checked_variables(environ).get(COMPRESS)
     if text is None:
         return DEFAULT_COMPRESS_BYTES
     if text == "null":
         return None
     if not re.fullmatch("[0-9]{1,20}", text):
         raise ConfigurationError(
-            f"{_COMPRESS}={text[:40]!r} must be a whole number of bytes, or null"
+            f"{COMPRESS}={text[:40]!r} must be a whole number of bytes, or null"
         )
     return int(text)
 
@@ -76,9 +71,9 @@ def platform_allowed_modules(environ: Mapping[str, str] | None = None) -> tuple[
     Raises:
         ConfigurationError: One of the names is no module name.
     """
-    text = (os.environ if environ is None else environ).get(_MODULES, "")
+    text = checked_variables(environ).get(MODULES, "")
     names = [name.strip() for name in text.split(",")] if text.strip() else []
-    return checked_modules(names, _MODULES)
+    return checked_modules(names, MODULES)
 
 
 @dataclass(frozen=True, slots=True)

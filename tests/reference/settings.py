@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic.fields import FieldInfo
 
-from stores.options import _COMPRESS, _FINISHED, _MODULES, _WAITING
+from stores.variables import COMPRESS, FINISHED, MODULES, REMOVED, WAITING
 from tests.reference import markdown
 from tests.reference.markdown import code, table
 from worker.settings import (
@@ -23,7 +23,7 @@ from worker.settings.broker import (
     RESULTS,
 )
 from worker.settings.rules import SettingsGroup, variable_of
-from worker.settings.store import _SHARED, REMOVED
+from worker.settings.store import _SHARED
 
 _COLUMNS = ("variable", "default", "value", "meaning")
 
@@ -37,7 +37,8 @@ application](#in-an-application) reads a few of them.
 
 _APPLICATION = """\
 Where an application calls `open_store` or `open_saver`, these are read from its environment, and
-nothing from `.env`. A wrong value is refused there too; a misspelt or removed name goes unnoticed.
+nothing from `.env`. A wrong value is refused there too, and so is a misspelt or removed name under
+the prefix, with the same line. Where `settings` gives every field in the table, none is read.
 Give the application and the worker the same two retentions: marks are made, declared retentions
 are checked, and keys on Redis get their time to live, by those of the application.
 `settings=StoreOptions(…)` sets them in code.
@@ -114,9 +115,9 @@ def _shared() -> list[tuple[str, ...]]:
 def _application_rows() -> list[tuple[str, ...]]:
     modules = "`allowed_modules`: see [the codec](../codec.md#name-the-modules-of-your-classes)"
     return [
-        (f"{code(_WAITING)}, {code(_FINISHED)}", "`policy`"),
-        (code(_COMPRESS), "`compress_above`"),
-        (f"{code(_MODULES)}: modules joined by commas, none unless set", modules),
+        (f"{code(WAITING)}, {code(FINISHED)}", "`policy`"),
+        (code(COMPRESS), "`compress_above`"),
+        (f"{code(MODULES)}: modules joined by commas, none unless set", modules),
     ]
 
 

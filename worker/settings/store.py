@@ -11,13 +11,13 @@ from retention.policy import (
     RetentionPolicy,
 )
 from stores.address import SCHEMES, Provider, address_fault, provider_of
+from stores.variables import COMPRESS, CONN_STRING, FINISHED, KNOWN, PREFIX, REMOVED, WAITING
 from worker.settings.rules import (
     OptionalWhole,
     SettingsGroup,
     Whole,
     build,
     setting,
-    variable_names,
     whole,
 )
 from worker.settings.variables import (
@@ -26,18 +26,6 @@ from worker.settings.variables import (
     refuse_removed,
     refuse_unknown,
 )
-
-PREFIX = "LLM_PROVIDER_CHECKPOINT"
-
-_CONN_STRING = f"{PREFIX}_CONN_STRING"
-_WAITING = f"{PREFIX}_RETENTION_WAITING_MINUTES"
-_FINISHED = f"{PREFIX}_RETENTION_FINISHED_MINUTES"
-
-REMOVED = {
-    f"{PREFIX}_TTL_MINUTES": f"set {_WAITING} and {_FINISHED} instead",
-    "FLOW_CHECKPOINT_RETENTION_DAYS": f"set {_WAITING} and {_FINISHED} instead",
-}
-"""What replaces each variable that an earlier system had."""
 
 _SHARED: dict[Provider, str] = {"redis": "REDIS_URL", "postgres": "DATABASE_URL"}
 
@@ -48,10 +36,10 @@ class StoreSettings(SettingsGroup):
     model_config = SettingsConfigDict(
         alias_generator={
             "provider": PREFIX,
-            "connection": _CONN_STRING,
-            "waiting_minutes": _WAITING,
-            "finished_minutes": _FINISHED,
-            "inline_compress_bytes": f"{PREFIX}_INLINE_COMPRESS_BYTES",
+            "connection": CONN_STRING,
+            "waiting_minutes": WAITING,
+            "finished_minutes": FINISHED,
+            "inline_compress_bytes": COMPRESS,
         }.__getitem__
     )
 
@@ -114,7 +102,7 @@ def store_settings(variables: Variables, storage: str | None = None) -> StoreSet
             in the wrong order, or the address is missing or does not fit the provider.
     """
     refuse_removed(variables, REMOVED)
-    refuse_unknown(variables, PREFIX, variable_names(StoreSettings))
+    refuse_unknown(variables, PREFIX, KNOWN)
     settings = build(StoreSettings, variables)
     _check_horizons(settings)
     if storage is not None:
@@ -125,7 +113,7 @@ def store_settings(variables: Variables, storage: str | None = None) -> StoreSet
 def _connection(settings: StoreSettings, variables: Variables) -> str | None:
     """Find the address and check it; None means memory without one."""
     provider = settings.provider
-    name = _CONN_STRING
+    name = CONN_STRING
     if settings.connection is None and provider in _SHARED:
         name = _SHARED[provider]
     address = variables.get(name)
@@ -142,7 +130,7 @@ def _connection(settings: StoreSettings, variables: Variables) -> str | None:
 def _missing(provider: Provider) -> str:
     instead = f" or {_SHARED[provider]}" if provider in _SHARED else ""
     what = "a path" if provider == "sqlite" else "an address"
-    return f"{_CONN_STRING}{instead} is not set: {PREFIX}={provider!r} needs {what}"
+    return f"{CONN_STRING}{instead} is not set: {PREFIX}={provider!r} needs {what}"
 
 
 def _with_storage(settings: StoreSettings, storage: str) -> StoreSettings:
@@ -160,7 +148,7 @@ def _with_storage(settings: StoreSettings, storage: str) -> StoreSettings:
 def _check_horizons(settings: StoreSettings) -> None:
     if settings.finished_minutes > settings.waiting_minutes:
         raise ConfigurationError(
-            f"{_FINISHED}={settings.finished_minutes}"
+            f"{FINISHED}={settings.finished_minutes}"
             f"{'' if 'finished_minutes' in settings.model_fields_set else ' (its default)'} is "
-            f"refused: it must not exceed {_WAITING}, which is {settings.waiting_minutes}"
+            f"refused: it must not exceed {WAITING}, which is {settings.waiting_minutes}"
         )

@@ -1,6 +1,5 @@
 """Reading variables from the environment and the ``.env`` file, and refusing names nobody knows."""
 
-import difflib
 import io
 import os
 from collections.abc import Collection, Mapping
@@ -11,6 +10,7 @@ from dotenv import dotenv_values
 from dotenv.parser import parse_stream
 
 from retention.errors import ConfigurationError
+from stores.variables import hint, removed_rule, unknown_names
 from worker.settings.redaction import MASK, redact
 
 # These hold addresses with passwords. What is no URL there may be the password itself.
@@ -83,10 +83,10 @@ def refuse_unknown(variables: Variables, prefix: str, known: Collection[str]) ->
     Raises:
         ConfigurationError: Such a name is set; the nearest known one is suggested.
     """
-    for name in sorted(variables.values):
-        if name.upper().startswith(prefix) and name not in known:
-            hint = _hint(name.upper(), prefix, known)
-            raise ConfigurationError(f"{variables.label(name)} is not a setting: {hint}")
+    for name in unknown_names(variables.values, prefix, known):
+        raise ConfigurationError(
+            f"{variables.label(name)} is not a setting: {hint(name, prefix, known)}"
+        )
 
 
 def refuse_removed(variables: Variables, removed: Mapping[str, str]) -> None:
@@ -101,7 +101,7 @@ def refuse_removed(variables: Variables, removed: Mapping[str, str]) -> None:
     """
     for name, instead in removed.items():
         if variables.get(name) is not None:
-            raise variables.refusal(name, f"this variable was removed: {instead}")
+            raise variables.refusal(name, removed_rule(instead))
 
 
 def refusal(label: str, value: str, rule: str, *, secret: bool = False) -> ConfigurationError:
@@ -122,19 +122,6 @@ def _shown(value: str, *, secret: bool) -> str:
     # Cut after masking: a cut made first could part a password from the "@" that gives it away.
     text = redact(value) if "://" in value or not secret else MASK if value else ""
     return repr(text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…")
-
-
-def _hint(name: str, prefix: str, known: Collection[str]) -> str:
-    """Say what to set instead of an unknown name, given in upper case."""
-    if name in known:
-        return f"names are read in upper case, so set {name}"
-    # Without the prefix they all share, which would make any two of them alike.
-    tails = {candidate.removeprefix(prefix): candidate for candidate in sorted(known)}
-    tail = name.removeprefix(prefix)
-    near = [full for rest, full in tails.items() if tail and rest.startswith(tail)]
-    near += [tails[rest] for rest in difflib.get_close_matches(tail, tails, n=1, cutoff=0.6)]
-    near += difflib.get_close_matches(name, known, n=1, cutoff=0.95)
-    return f"did you mean {near[0]}?" if near else f"the known ones are {', '.join(tails.values())}"
 
 
 def _read_file(path: Path) -> dict[str, str]:
