@@ -4,12 +4,16 @@ import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from typing import Any
 
 import psycopg
 import pytest
 
 from retention.ids import lowest_id_at
+from retention.policy import RetentionPolicy
+from retention.sweep.plan import candidates
+from retention.threads import Rule
 from stores import Store
 from stores.relational.database import Answer, Row, Statement, Transaction
 from tests.integration.places import Place
@@ -199,3 +203,17 @@ def test_a_delete_finds_its_rows_by_index(full_place: Place, count: int) -> None
         explaining.plans += again.plans
     assert [fault for fault in faults(explaining.plans) if "Seq Scan" in fault] == []
     assert full_place.rows(ids[0]) != {}
+
+
+def test_between_two_pages_of_a_plan_no_transaction_holds_vacuum_back(full_place: Place) -> None:
+    with full_place.store() as store:
+        deleter: Any = store.deleter
+        with deleter._db.connected() as connection:
+            pid = connection.info.backend_pid
+        found = candidates(store.threads, Rule(RetentionPolicy(), NOW), 500)
+        for _ in range(3):
+            assert len(list(islice(found, 500))) == 500
+            seen = full_place.query(
+                f"SELECT state, backend_xmin IS NULL FROM pg_stat_activity WHERE pid = {pid}"
+            )
+            assert seen == [("idle", True)]
