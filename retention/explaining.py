@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from retention.abilities import SupportsExpiry
@@ -15,6 +15,7 @@ from retention.threads import Hold, LedgerEntry, Rule, ThreadFacts, Verdict
 
 #: What lets a thread go, at the latest at the next sweep.
 _GOING = (Verdict.FINISHED, Verdict.WAITING, Verdict.GONE)
+_SECOND = timedelta(seconds=1)
 #: That a thread goes without a sweep, with its keys.
 EXPIRES = "expires"
 
@@ -173,7 +174,7 @@ def explain(sweep: Sweep, thread_id: str) -> Explanation | None:
         return None
     threads = store.threads
     left = threads.time_left(thread_id) if isinstance(threads, SupportsExpiry) else None
-    keys_expire_at = None if left is None else rule.now + left
+    keys_expire_at = None if left is None else _expiry(facts, rule, left)
     return Explanation(
         facts,
         rule,
@@ -183,6 +184,16 @@ def explain(sweep: Sweep, thread_id: str) -> Explanation | None:
         store.waiting_skipped,
         keys_expire_at,
     )
+
+
+def _expiry(facts: ThreadFacts, rule: Rule, left: timedelta) -> datetime:
+    """When keys with so much time left go, to the second; with a hold, not before its end."""
+    # The time left was read later than the instant it is added to.
+    at = (rule.now + left + _SECOND / 2).replace(microsecond=0)
+    hold = hold_on(facts, rule.now)
+    if hold is None or hold.until is None or at > hold.until + _SECOND:
+        return at
+    return hold.until
 
 
 def going_of(facts: ThreadFacts, rule: Rule, keys_expire_at: datetime | None) -> Going | None:
