@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import psycopg
 from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 
 from retention.errors import StoreError
@@ -23,6 +24,14 @@ from stores.relational.statements import load
 
 _PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
 _CONNECT_SECONDS = 10
+#: A network that was cut says nothing: without these, a worker would wait two hours for an answer.
+#: Seconds and tries; milliseconds. What the address says of them goes before.
+_PROBES: dict[str, Any] = {
+    "keepalives_idle": 10,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
+}
 
 
 class PostgresTransaction:
@@ -170,8 +179,10 @@ class PostgresDatabase:
     def _connected(self) -> psycopg.Connection[Row]:
         if self._connection is None or self._connection.closed:
             # No prepared statements: a transaction-mode pooler hands them to other sessions.
+            said = conninfo_to_dict(self._dsn)
             self._connection = psycopg.connect(
                 self._dsn,
+                **{name: value for name, value in _PROBES.items() if name not in said},
                 autocommit=True,
                 prepare_threshold=None,
                 connect_timeout=_CONNECT_SECONDS,

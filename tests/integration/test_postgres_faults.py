@@ -127,3 +127,16 @@ def test_a_database_that_isolates_more_strictly_by_default_is_swept_as_any(
     with postgres_place.store() as store:
         seed_threads(store.saver, "old", 3, OLD)
         assert sweep(store, NOW).to_json()["swept_count"] == 3
+
+
+def test_a_network_that_was_cut_is_noticed_within_a_minute(postgres_place: Place) -> None:
+    """The system asks the other end; an address may say how often."""
+    with postgres_place.store() as store:
+        told = connection_of(store).info.get_parameters()
+        idle, interval = int(told["keepalives_idle"]), int(told["keepalives_interval"])
+        assert idle + interval * int(told["keepalives_count"]) < 60
+        assert int(told["tcp_user_timeout"]) < 60_000
+    separator = "&" if "?" in postgres_place.address else "?"
+    own = Place("postgres", f"{postgres_place.address}{separator}keepalives_idle=77")
+    with own.store() as store:
+        assert connection_of(store).info.get_parameters()["keepalives_idle"] == "77"
