@@ -106,9 +106,13 @@ class SupportsSizes(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ExpiringPage:
-    """Threads whose keys expire by themselves, each with the time left to it."""
+    """Threads whose keys expire by themselves, each with the time since its last write.
 
-    threads: Sequence[tuple[ThreadFacts, timedelta]]
+    That is by the store's clock, and None where it is not known; zero while something else keeps
+    the thread.
+    """
+
+    threads: Sequence[tuple[ThreadFacts, timedelta | None]]
     cursor: str | None
 
 
@@ -119,8 +123,8 @@ class SupportsExpiry(Protocol):
     def time_left(self, thread_id: str) -> timedelta | None:
         """The time until a thread's keys expire; None where they do not."""
 
-    def expiring_page(self, within: timedelta, after: str | None, limit: int) -> ExpiringPage:
-        """Threads whose keys expire within a time from now."""
+    def expiring_page(self, after: str | None, limit: int) -> ExpiringPage:
+        """Threads whose keys expire at some time."""
 
 
 @runtime_checkable

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from retention.abilities import Redated, SupportsExpiry, SupportsRedating, SupportsSizes, cannot
@@ -75,7 +75,7 @@ def preview(
     """Count what would be due now if these values had been in force; changes nothing.
 
     Marks keep the due time they have, unless the count is to be as if they were moved. Where
-    waiting threads go by themselves, those count whose keys would have expired.
+    waiting threads go by themselves, those count whose last write is so long ago.
 
     Raises:
         LiveThreadFilterError: A filter failed.
@@ -93,7 +93,7 @@ def preview(
     expiry = sweep.store.threads
     if not rule.sweeps_waiting and isinstance(expiry, SupportsExpiry):
         found.by_expiry = True
-        for ids in in_batches(_expired(expiry, sweep, rule), _size(sweep)):
+        for ids in in_batches(_expired(expiry, sweep, rule, found), _size(sweep)):
             _count(found, sweep, Horizon.WAITING, ids)
             looked_at += len(ids)
             progress(looked_at)
@@ -226,21 +226,29 @@ def _count(found: Preview, sweep: Sweep, horizon: Horizon, thread_ids: Sequence[
         found.bytes_unknown = str(error)
 
 
-def _expired(threads: SupportsExpiry, sweep: Sweep, rule: Rule) -> Iterable[str]:
-    """Threads whose keys would have expired by now under the rule's waiting retention."""
-    shorter = sweep.policy.waiting - rule.policy.waiting
+def _expired(threads: SupportsExpiry, sweep: Sweep, rule: Rule, found: Preview) -> Iterable[str]:
+    """Threads whose keys would have expired by now had their last write been under the rule.
+
+    The keys themselves do not tell: nobody knows under which retention they were written. Threads
+    whose last write is not known are not given, but counted as undatable.
+    """
     after: str | None = None
-    while shorter.total_seconds() > 0:
-        page = threads.expiring_page(shorter, after, _size(sweep))
-        for facts, left in page.threads:
-            declared = facts.entry.declared if facts.entry else None
-            now, then = sweep.policy.for_thread(declared), rule.policy.for_thread(declared)
-            is_counted = rule.judge(facts) is Verdict.FINISHED or hold_on(facts, rule.now)
-            if not is_counted and left <= now.waiting - then.waiting:
+    while True:
+        page = threads.expiring_page(after, _size(sweep))
+        for facts, age in page.threads:
+            if age is None or facts.fault is not None:
+                found.left_alone += Counts({f"{Outcome.UNDATABLE}:{Horizon.WAITING}": 1})
+            elif _would_have_expired(facts, age, rule):
                 yield facts.thread_id
         after = page.cursor
         if after is None:
             return
+
+
+def _would_have_expired(facts: ThreadFacts, age: timedelta, rule: Rule) -> bool:
+    declared = facts.entry.declared if facts.entry else None
+    is_counted = rule.judge(facts) is Verdict.FINISHED or hold_on(facts, rule.now)
+    return not is_counted and age >= rule.policy.for_thread(declared).waiting
 
 
 def _size(sweep: Sweep) -> int:

@@ -114,15 +114,16 @@ class RedisThreads:
         left = self._connection.run(steps)
         return timedelta(milliseconds=left) if left >= 0 else None
 
-    def expiring_page(self, within: timedelta, after: str | None, limit: int) -> ExpiringPage:
-        """Threads whose keys expire within a time from now, by the server's clock.
+    def expiring_page(self, after: str | None, limit: int) -> ExpiringPage:
+        """Threads whose keys expire at some time, the age of each by the server's clock.
 
         Raises:
             ConfigurationError: The cursor is none of such a listing.
         """
-        script, time = thread_script("expiring_page", "row", "order"), within // _MILLISECOND
-        found, cursor = self._connection.run(listing(script, after, limit, "threads", time))
-        return ExpiringPage([(t.facts, int(t.value) * _MILLISECOND) for t in found], cursor)
+        script = thread_script("expiring_page", "row", "order")
+        found, cursor = self._connection.run(listing(script, after, limit, "threads"))
+        ages = [int(t.value) * _MILLISECOND if t.value else None for t in found]
+        return ExpiringPage([(t.facts, a) for t, a in zip(found, ages, strict=True)], cursor)
 
 
 def _due_page(now: int, cursor: DueCursor, limit: int) -> Steps[Page]:

@@ -64,9 +64,16 @@ class DirectRedis:
 
     def age(self, thread_id: str, minutes: int) -> None:
         """Bring the end of a thread's keys nearer, as if so many minutes had passed."""
+        meta = keys_of(thread_id)[0]
+        second, rest = (self._client.hget(meta, "rev") or b"").split(b".", 1)
+        self._client.hset(meta, "rev", b"%d.%b" % (int(second) - minutes * 60, rest))
         for key in keys_of(thread_id):
             self._client.pexpire(key, max(1, self._client.pttl(key) - minutes * 60_000))
         self._client.zincrby(bucket_of(thread_id) + b"expiry", -minutes * 60_000, raw(thread_id))
+
+    def lose_revision(self, thread_id: str) -> None:
+        """Leave nothing that tells when a thread was last changed."""
+        self._client.hset(keys_of(thread_id)[0], "rev", "?")
 
     def declare(self, thread_id: str, minutes: int | None) -> None:
         self._client.hset(keys_of(thread_id)[0], "dw", "" if minutes is None else minutes)

@@ -1,5 +1,6 @@
 """What would be due under other values, in threads and bytes, and moving old marks to them."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -22,6 +23,7 @@ from tests.contract.lab import (
     on_redis,
 )
 from tests.contract.test_ledger import entry
+from tests.seeding import seed_thread
 
 SHORT = RetentionPolicy(25, 3)
 
@@ -139,6 +141,32 @@ def test_on_redis_waiting_threads_are_counted_by_their_expiry(lab: Lab) -> None:
     assert due(previewed(lab, RetentionPolicy(21, 3))) == (1, 1)
     assert due(previewed(lab, RetentionPolicy(20, 3))) == (1, 3)
     assert due(previewed(lab, RetentionPolicy(90, 3))) == (1, 0)
+
+
+@on_redis
+@pytest.mark.parametrize(("written_under", "weighed"), [(10, 25), (6000, 25), (6000, 60)])
+def test_on_redis_waiting_threads_count_by_their_last_write_whatever_it_was_under(
+    lab: Lab, written_under: int, weighed: int
+) -> None:
+    other = replace(lab.options, policy=RetentionPolicy(written_under, 3))
+    with open_store(lab.address, settings=other) as store:
+        for thread_id in ("fresh", "old"):
+            seed_thread(store.saver, thread_id, NOW)
+    assert due(previewed(lab, RetentionPolicy(weighed, 3))) == (0, 0)
+    if written_under > weighed:
+        lab.direct.age("old", weighed)  # type: ignore[attr-defined]
+        assert due(previewed(lab, RetentionPolicy(weighed, 3))) == (0, 1)
+
+
+@on_redis
+def test_on_redis_a_thread_whose_last_write_cannot_be_told_is_not_counted_as_due(lab: Lab) -> None:
+    for thread_id in ("broken", "old"):
+        lab.seed(thread_id, 40)
+        lab.direct.age(thread_id, 40)  # type: ignore[attr-defined]
+    lab.direct.lose_revision("broken")  # type: ignore[attr-defined]
+    found = previewed(lab, SHORT)
+    assert due(found) == (0, 1)
+    assert found.to_json()["undatable_count"] == 1
 
 
 @on_redis

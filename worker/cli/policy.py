@@ -17,7 +17,7 @@ from worker.cli.progress import ProgressBar
 from worker.wiring import Plugins
 
 _MARKS_STAY = "marks keep the due time they were made with: --apply-to-marks counts them anew"
-_EXPIRY = "waiting: counted by the expiry of keys; those written before keep theirs"
+_EXPIRY = "waiting: counted by their last writes; the keys written so far keep their expiry"
 
 
 @click.group()
