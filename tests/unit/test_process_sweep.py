@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from retention.errors import ConfigurationError, StoreUnavailableError
-from retention.sweep import Dispatch, Sweep
+from retention.sweep import Dispatch, Sweep, SweepOptions
 from worker.process import ProcessSweep
 from worker.settings import StoreSettings, SweepSettings, load_sweep_settings
 
@@ -31,7 +31,8 @@ class Opener:
         if self.failures:
             raise self.failures.pop(0)
         self.opened += 1
-        yield cast(Sweep, SimpleNamespace(store=SimpleNamespace(managed=None)))
+        opened = SimpleNamespace(store=SimpleNamespace(managed=None), options=SweepOptions())
+        yield cast(Sweep, opened)
         self.closed += 1
 
 
