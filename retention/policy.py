@@ -83,9 +83,11 @@ class RetentionPolicy:
         """Hold a declaration against its ceilings.
 
         Raises:
-            ThreadRetentionError: A declared value is above the platform's for its horizon, or a
-                declared finished value is above the waiting one it would be completed with.
+            ThreadRetentionError: It is none, a declared value is above the platform's for its
+                horizon, or a declared finished value is above the waiting one it would be
+                completed with.
         """
+        _check_kind(declared)
         _check_ceiling("waiting", declared.waiting_minutes, self.waiting_minutes)
         _check_ceiling("finished", declared.finished_minutes, self.finished_minutes)
 
@@ -111,6 +113,14 @@ def check_minutes(name: str, value: object, error: type[ConfigurationError]) -> 
     """Refuse, with this error, what is no whole number of minutes that every store can keep."""
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MAX_MINUTES:
         raise error(f"{name} must be a whole number of minutes from 1 to {MAX_MINUTES}: {value!r}")
+
+
+def _check_kind(declared: object) -> None:
+    if not isinstance(declared, ThreadRetention):
+        raise ThreadRetentionError(
+            "a declared retention must be a ThreadRetention, such as "
+            f"ThreadRetention(waiting_minutes=60): {declared!r}"
+        )
 
 
 def _check_ceiling(horizon: str, declared: int | None, ceiling: int) -> None:

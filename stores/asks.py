@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from retention.asks import Answer, Ask, Barrier, Book, Settled
 from retention.ports import Clock
+from stores.thread_ids import named_one
 
 Result = TypeVar("Result")
 
@@ -60,7 +61,7 @@ class StoredAsks(ABC):
         """
         now = self._clock()
         return self._change(
-            str(thread_id), lambda book: book.open_ask(ask_id, deadline, now), opens=True
+            named_one(thread_id), lambda book: book.open_ask(ask_id, deadline, now), opens=True
         )
 
     async def aopen_ask(self, thread_id: str, ask_id: str, deadline: datetime | None) -> Ask:
@@ -88,7 +89,7 @@ class StoredAsks(ABC):
         """
         now, wanted = self._clock(), _each(ask_ids) or ()
         return self._change(
-            str(thread_id),
+            named_one(thread_id),
             lambda book: book.open_barrier(barrier_id, wanted, deadline, now),
             opens=True,
         )
@@ -112,7 +113,7 @@ class StoredAsks(ABC):
             StoreUnavailableError: The store cannot be reached, or a delete held the thread.
         """
         now = self._clock()
-        return self._change(str(thread_id), lambda book: book.answer(ask_id, now))
+        return self._change(named_one(thread_id), lambda book: book.answer(ask_id, now))
 
     async def aanswer(self, thread_id: str, ask_id: str) -> Answer:
         """Async twin of ``answer``."""
@@ -147,7 +148,7 @@ class StoredAsks(ABC):
             StoreUnavailableError: The store cannot be reached, or a delete held the thread.
         """
         now, asks, barriers = self._clock(), _each(ask_ids), _each(barrier_ids)
-        return self._change(str(thread_id), lambda book: book.release(asks, barriers, now))
+        return self._change(named_one(thread_id), lambda book: book.release(asks, barriers, now))
 
     async def arelease(
         self,

@@ -120,10 +120,14 @@ def store_ddl(address: str) -> list[str]:
 
 def _options(retention: ThreadRetention | None, settings: StoreOptions | None) -> StoreOptions:
     options = settings or StoreOptions()
-    return options if retention is None else replace(options, retention=retention)
+    if retention is None:
+        return options
+    options.policy.accept(retention)
+    return replace(options, retention=retention)
 
 
 def _module(address: str) -> Any:
+    _check_address(address)
     provider = _provider(address)
     try:
         return import_module(f"stores.{provider}")
@@ -132,6 +136,13 @@ def _module(address: str) -> Any:
             f"the {provider} store needs {error.name}: "
             f"pip install 'langgraph-retention[{provider}]'"
         ) from error
+
+
+def _check_address(address: object) -> None:
+    if not isinstance(address, str):
+        raise ConfigurationError(
+            f"the address of a store must be a text, such as sqlite:///checkpoints.db: {address!r}"
+        )
 
 
 def _provider(address: str) -> Provider:

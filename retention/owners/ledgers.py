@@ -39,9 +39,18 @@ class LedgerThreads:
 
 def _opened(source: LedgerSource) -> Steps[Ledger]:
     if not callable(source):
-        return source
+        return _checked(source)
     opener = cast(Callable[[], Any], source)
     ledger: Ledger = yield Step(lambda: _open(opener), lambda: _aopen(opener))
+    return _checked(ledger)
+
+
+def _checked(ledger: Ledger) -> Ledger:
+    if not all(hasattr(ledger, name) for name in ("start", "mark_finished")):
+        raise ConfigurationError(
+            f"ledger must be the `ledger` of a store, or a function that opens it: got a "
+            f"{type(ledger).__name__}"
+        )
     return ledger
 
 

@@ -21,6 +21,7 @@ from stores.redis.layout import BUCKETS, bucket, bucket_of, micros, raw
 from stores.redis.listings import listing
 from stores.redis.requests import Arg, Call, Steps, one
 from stores.redis.scripts import Script, thread_script
+from stores.thread_ids import named
 
 #: How often a thread is judged that changes each time before it is ended.
 _LOOKS = 3
@@ -63,7 +64,7 @@ class RedisLedger:
         if declared is not None:
             self._policy.accept(declared)
         args = (micros(self._clock()), *_minutes(declared), _milliseconds(self._policy))
-        steps = on_threads(thread_script("ledger_start"), _texts(thread_ids), *args)
+        steps = on_threads(thread_script("ledger_start"), named(thread_ids), *args)
         answered = self._connection.run(steps)
         if self._keeps_format and any(reply[-1] == 0 for _, reply in answered):
             self._connection.run(record_format(self._clock()))
@@ -87,7 +88,7 @@ class RedisLedger:
         """
         now, policy = micros(self._clock()), self._policy
         limits = (policy.waiting_minutes, policy.finished_minutes)
-        self._each("ledger_mark", thread_ids, now, *limits, *_optional(owner))
+        self._each("ledger_mark", named(thread_ids), now, *limits, *_optional(owner))
 
     async def amark_finished(self, thread_ids: Collection[str], owner: str | None = None) -> None:
         """Async twin of ``mark_finished``."""
@@ -123,8 +124,9 @@ class RedisLedger:
         until = "" if placed.until is None else micros(placed.until)
         at = "" if placed.at is None else micros(placed.at)
         word = (raw(placed.reason), until, at, *_optional(placed.by))
-        self.entries(thread_ids)  # a hold on what cannot be read could not be told
-        return self._each("ledger_hold", thread_ids, *self._retentions(), *word)
+        ids = named(thread_ids)
+        self.entries(ids)  # a hold on what cannot be read could not be told
+        return self._each("ledger_hold", ids, *self._retentions(), *word)
 
     async def ahold(self, thread_ids: Collection[str], hold: Hold) -> set[str]:
         """Async twin of ``hold``."""

@@ -14,6 +14,7 @@ from stores.cursors import cursor_of, read_cursor
 from stores.relational.database import Database, Row, Transaction
 from stores.relational.park_rows import ParkRows
 from stores.relational.rows import ThreadRows
+from stores.thread_ids import named
 
 _LOCKS_A_TRANSACTION = 500
 
@@ -62,7 +63,7 @@ class RelationalLedger:
         if declared is not None:
             self._policy.accept(declared)
         params = self._start_params(declared, self._clock())
-        for ids in _chunks(thread_ids):
+        for ids in _chunks(named(thread_ids)):
             with self._db.transaction() as tx:
                 self._rows.lock_all(tx, ids)
                 for ended in tx.rows(self._sql["ended"], ids=ids):
@@ -84,7 +85,7 @@ class RelationalLedger:
             StoreUnavailableError: The store cannot be reached.
         """
         now = self._clock()
-        for ids in _chunks(thread_ids):
+        for ids in _chunks(named(thread_ids)):
             with self._db.transaction() as tx:
                 self._rows.lock_all(tx, ids)
                 holding = sorted(self._rows.holding(tx, ids))
@@ -133,7 +134,7 @@ class RelationalLedger:
         placed = hold.placed(self._clock())
         params = {"reason": placed.reason, "until": placed.until, "by": placed.by, "at": placed.at}
         held: set[str] = set()
-        for ids in _chunks(thread_ids):
+        for ids in _chunks(named(thread_ids)):
             with self._db.transaction() as tx:
                 self._rows.lock_all(tx, ids)
                 known = sorted(self._known_in(tx, ids))
