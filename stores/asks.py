@@ -113,7 +113,7 @@ class StoredAsks(ABC):
             StoreUnavailableError: The store cannot be reached, or a delete held the thread.
         """
         now = self._clock()
-        return self._change(named_one(thread_id), lambda book: book.answer(ask_id, now))
+        return self._change(str(thread_id), lambda book: book.answer(ask_id, now))
 
     async def aanswer(self, thread_id: str, ask_id: str) -> Answer:
         """Async twin of ``answer``."""
@@ -148,7 +148,7 @@ class StoredAsks(ABC):
             StoreUnavailableError: The store cannot be reached, or a delete held the thread.
         """
         now, asks, barriers = self._clock(), _each(ask_ids), _each(barrier_ids)
-        return self._change(named_one(thread_id), lambda book: book.release(asks, barriers, now))
+        return self._change(str(thread_id), lambda book: book.release(asks, barriers, now))
 
     async def arelease(
         self,

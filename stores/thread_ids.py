@@ -1,4 +1,7 @@
-"""Thread ids as callers give them."""
+"""Thread ids as owners give them.
+
+What another saver wrote under an empty id can still be held, ended, erased and swept.
+"""
 
 from collections.abc import Collection
 

@@ -124,9 +124,8 @@ class RedisLedger:
         until = "" if placed.until is None else micros(placed.until)
         at = "" if placed.at is None else micros(placed.at)
         word = (raw(placed.reason), until, at, *_optional(placed.by))
-        ids = named(thread_ids)
-        self.entries(ids)  # a hold on what cannot be read could not be told
-        return self._each("ledger_hold", ids, *self._retentions(), *word)
+        self.entries(thread_ids)  # a hold on what cannot be read could not be told
+        return self._each("ledger_hold", thread_ids, *self._retentions(), *word)
 
     async def ahold(self, thread_ids: Collection[str], hold: Hold) -> set[str]:
         """Async twin of ``hold``."""

@@ -134,7 +134,7 @@ class RelationalLedger:
         placed = hold.placed(self._clock())
         params = {"reason": placed.reason, "until": placed.until, "by": placed.by, "at": placed.at}
         held: set[str] = set()
-        for ids in _chunks(named(thread_ids)):
+        for ids in _chunks(thread_ids):
             with self._db.transaction() as tx:
                 self._rows.lock_all(tx, ids)
                 known = sorted(self._known_in(tx, ids))

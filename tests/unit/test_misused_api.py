@@ -12,6 +12,7 @@ from retention.owners import agent_run
 from retention.threads import Hold
 from stores import Store, open_store
 from stores.thread_ids import named_one
+from tests.seeding import seed_thread
 
 
 class _Graph:
@@ -67,16 +68,22 @@ def test_what_is_no_ledger_is_refused_before_the_run_begins() -> None:
     [
         lambda store, i: store.ledger.start([i], ThreadRetention(60)),
         lambda store, i: store.ledger.mark_finished(["t", i]),
-        lambda store, i: store.ledger.hold([i], Hold("law", datetime(2999, 1, 1, tzinfo=UTC))),
     ],
-    ids=["start", "mark", "hold"],
+    ids=["start", "mark"],
 )
-def test_an_empty_thread_id_is_refused(
+def test_an_empty_thread_id_is_refused_to_its_owner(
     call: Callable[[Store, Any], object], thread_id: Any
 ) -> None:
     with open_store("memory://") as store:
         line = refusal(lambda: call(store, thread_id))
     assert line == f"a thread id must be a text that is not empty: {thread_id!r}"
+
+
+def test_what_a_saver_wrote_under_an_empty_id_can_be_held() -> None:
+    with open_store("memory://") as store:
+        seed_thread(store.saver, "", datetime(2026, 1, 1, tzinfo=UTC))
+        assert store.ledger.hold([""], Hold("law")) == {""}
+        assert store.ledger.release([""]) == {""}
 
 
 def test_a_number_is_a_thread_id_by_its_text() -> None:
