@@ -139,13 +139,13 @@ class Soak:
         going = {t.thread_id for t in self._expected() if t.state in j.GOING}
         census = census_of(self._deployment.provider, self._deployment.address)
 
-        def is_done() -> bool:
-            return not going & {t for table, t in census.rows() if table == "checkpoints"}
+        def left() -> set[str]:
+            return going & {t for table, t in census.rows() if table == "checkpoints"}
 
         try:
-            eventually(is_done, "what is finished is swept", _DRAIN_SECONDS)
+            eventually(lambda: not left(), "what is finished is swept", _DRAIN_SECONDS)
         except AssertionError as error:
-            self._note([str(error)], "not drained")
+            self._note([str(error), sorted(left())], "not drained")
 
     def _check(self) -> None:
         """Hold what the store holds against what the owners expect."""

@@ -94,12 +94,16 @@ class Owner:
         self._go_on(thread)
 
     def _go_on(self, thread: Expected) -> None:
-        """Run a thread until it is parked or done, from wherever it is."""
+        """Run a thread until it is parked or done, from wherever it is.
+
+        Where the writes of the last step are saved and its checkpoint is not, LangGraph names no
+        next step, and goes on all the same.
+        """
         self.store.ledger.start([thread.thread_id])
         state = self.state(thread)
         if not state.values.get("log") and not state.next:
             self._run(thread, _GIVEN)
-        elif state.next and not state.interrupts:
+        elif not (state.next and state.interrupts):
             self._run(thread, None)
         self._settle(thread)
 

@@ -1,6 +1,6 @@
 """A worker pool as far as a store sees it: messages, claims and settled batches."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
 from retention.ports import BatchPlan, Claim
@@ -40,16 +40,20 @@ def a_run(lab: Lab, run_id: str = "r") -> Run:
     return Run(run_id, POLICY, lab.clock.now, lab.clock.now + LEASE)
 
 
-def opened(lab: Lab, *batches: list[str], run_id: str = "r") -> None:
+def opened(lab: Lab, *batches: Sequence[str | Candidate], run_id: str = "r") -> None:
     """Open a run with these threads in its batches, ready to be claimed."""
     runs, until = lab.store.runs, lab.clock.now + LEASE
     assert runs.open(a_run(lab, run_id), "plan")
     plans = [
-        BatchPlan(BatchKind.SWEEP, [Candidate(t, Horizon.FINISHED, None) for t in names])
-        for names in batches
+        BatchPlan(BatchKind.SWEEP, [_candidate(thread) for thread in threads])
+        for threads in batches
     ]
     runs.add_batches(run_id, "plan", 0, plans, until)
     runs.end_plan(run_id, "plan", until)
+
+
+def _candidate(thread: str | Candidate) -> Candidate:
+    return Candidate(thread, Horizon.FINISHED) if isinstance(thread, str) else thread
 
 
 def claimed(lab: Lab, token: str, number: int = 0, run_id: str = "r") -> Claim | None:

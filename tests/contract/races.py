@@ -13,8 +13,9 @@ import redis
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from psycopg.rows import dict_row
 
-from retention.runs import Outcome
+from retention.runs import Candidate, Outcome
 from retention.sweep import finish, work_on
+from retention.threads import Horizon
 from stores import Store
 from stores.postgres.saver import RetentionPostgresSaver
 from tests.contract.direct import Tables, of_thread
@@ -74,6 +75,8 @@ class Arena:
     sweeper: Peer
     other: Peer
     rows_of: Callable[[str], dict[str, Any]]
+    #: The horizon that threads are past.
+    horizon: Horizon = Horizon.FINISHED
     #: How often a side that can go on is cut short; None walks every order there is.
     cuts: int | None = 1
     outcomes: Counter[Outcome] = field(default_factory=Counter)
@@ -83,8 +86,11 @@ class Arena:
         """A thread that is due, in the batch of a run."""
         number = next(self._numbers)
         thread_id, run_id = f"t{number}", f"race-{number}"
-        ids = self.lab.seed(thread_id, 30, marked=20)
-        opened(self.lab, [thread_id], run_id=run_id)
+        if self.horizon is Horizon.FINISHED:
+            ids = self.lab.seed(thread_id, 30, marked=20)
+        else:
+            ids = self.lab.seed(thread_id, 90)
+        opened(self.lab, [Candidate(thread_id, self.horizon, ids[-1])], run_id=run_id)
         return Doomed(thread_id, ids, run_id)
 
     def sweeping(self, doomed: Doomed) -> Side:
