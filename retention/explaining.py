@@ -9,6 +9,7 @@ from retention.abilities import SupportsExpiry
 from retention.errors import LiveThreadFilterError
 from retention.filters import LiveThreadFilter, ask
 from retention.operator import Limit
+from retention.policy import in_minutes
 from retention.statuses import ThreadStatus, activity_of, hold_on, state_of, status_of
 from retention.sweep.context import Sweep
 from retention.threads import Hold, LedgerEntry, Rule, ThreadFacts, Verdict
@@ -131,7 +132,7 @@ class Explanation:
             waiting = self.rule.governing(self.facts).waiting
             return (
                 f"it was last active at {_iso(activity_of(self.facts))}, and its waiting "
-                f"retention is {waiting.minutes} minutes ({waiting})"
+                f"retention is {in_minutes(waiting.minutes)} ({waiting})"
             )
         return f"{self._marked()}, due {_iso(self.rule.due_at(self.facts))}"
 
@@ -157,8 +158,10 @@ class Explanation:
         if self.going is not None and self.going.by == EXPIRES:
             return f"{held}; no filter is asked"
         owners = [answer.owner for answer in self.answers if answer.claims]
-        claims = "" if not owners else f"; {', '.join(owners)} claims it now, and is asked again"
-        return f"{held}{claims}"
+        if not owners:
+            return held
+        claim = "claims it now, and is" if len(owners) == 1 else "claim it now, and are"
+        return f"{held}; {', '.join(owners)} {claim} asked again"
 
 
 def explain(sweep: Sweep, thread_id: str) -> Explanation | None:

@@ -42,8 +42,8 @@ class ThreadRetention:
             and self.finished_minutes > self.waiting_minutes
         ):
             raise ThreadRetentionError(
-                f"declared finished retention of {self.finished_minutes} minutes is above the "
-                f"declared waiting retention of {self.waiting_minutes} minutes"
+                f"declared finished retention of {in_minutes(self.finished_minutes)} is above the "
+                f"declared waiting retention of {in_minutes(self.waiting_minutes)}"
             )
 
 
@@ -65,8 +65,8 @@ class RetentionPolicy:
         check_minutes("finished_minutes", self.finished_minutes, ConfigurationError)
         if self.finished_minutes > self.waiting_minutes:
             raise ConfigurationError(
-                f"finished retention of {self.finished_minutes} minutes must not exceed the "
-                f"waiting retention of {self.waiting_minutes} minutes"
+                f"finished retention of {in_minutes(self.finished_minutes)} must not exceed the "
+                f"waiting retention of {in_minutes(self.waiting_minutes)}"
             )
 
     @property
@@ -109,6 +109,11 @@ def _span(minutes: int) -> timedelta:
     return timedelta(minutes=minutes)
 
 
+def in_minutes(count: int) -> str:
+    """A number of minutes for people."""
+    return "1 minute" if count == 1 else f"{count} minutes"
+
+
 def check_minutes(name: str, value: object, error: type[ConfigurationError]) -> None:
     """Refuse, with this error, what is no whole number of minutes that every store can keep."""
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MAX_MINUTES:
@@ -126,6 +131,6 @@ def _check_kind(declared: object) -> None:
 def _check_ceiling(horizon: str, declared: int | None, ceiling: int) -> None:
     if declared is not None and declared > ceiling:
         raise ThreadRetentionError(
-            f"declared {horizon} retention of {declared} minutes is above the platform's "
-            f"{horizon} retention of {ceiling} minutes"
+            f"declared {horizon} retention of {in_minutes(declared)} is above the platform's "
+            f"{horizon} retention of {in_minutes(ceiling)}"
         )

@@ -44,8 +44,8 @@ class ProcessSweep:
         if settings.provider == "memory":
             raise ConfigurationError(
                 "LLM_PROVIDER_CHECKPOINT='memory' is refused: a store in memory is seen by its own "
-                "process alone, so no worker can sweep it; use sqlite or postgres, or run the "
-                "sweep inside the application"
+                "process alone, so no worker can sweep it; use redis, postgres or sqlite, or run "
+                "the sweep inside the application"
             )
         return settings
 

@@ -170,6 +170,9 @@ def test_a_claim_on_a_thread_that_is_not_due_is_said_beside_its_time(lab: Lab) -
     assert explained(lab, Claims("t")).sentence.endswith(
         "due 2026-06-01T12:09:00+00:00; tests claims it now, and is asked again"
     )
+    assert explained(lab, Claims("t"), Claims("t", owner="others")).sentence.endswith(
+        "; tests, others claim it now, and are asked again"
+    )
 
 
 @shared_with_stock

@@ -44,7 +44,7 @@ def test_a_preview_counts_threads_and_bytes_by_horizon(marked: Path) -> None:
 def test_marks_are_counted_as_they_are_unless_they_are_to_be_moved(marked: Path) -> None:
     short = ("--finished-minutes", "1")
     shown = preview(marked, *short).out
-    assert "finished 1 minutes, a sweep now would delete" in shown
+    assert "finished 1 minute, a sweep now would delete" in shown
     assert "marks keep the due time they were made with" in shown
     assert preview(marked, *short, "--json").answer["finished_count"] == 0
     asked = preview(marked, *short, "--apply-to-marks").out

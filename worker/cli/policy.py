@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from retention.policy import RetentionPolicy
+from retention.policy import RetentionPolicy, in_minutes
 from retention.previewing import Preview, redate
 from retention.previewing import preview as preview_policy
 from retention.sweep import Sweep
@@ -90,8 +90,8 @@ def _redate(sweep: Sweep, other: RetentionPolicy) -> int:
 def _show(found: Preview, moved: int | None) -> None:
     document = found.to_json()
     print_line(
-        f"with waiting {found.policy.waiting_minutes} minutes and finished "
-        f"{found.policy.finished_minutes} minutes, a sweep now would delete:"
+        f"with waiting {in_minutes(found.policy.waiting_minutes)} and finished "
+        f"{in_minutes(found.policy.finished_minutes)}, a sweep now would delete:"
     )
     print_table(
         ("horizon", "threads", "bytes"),

@@ -1,7 +1,6 @@
 """``retention sweep pause`` and ``resume``."""
 
-import re
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import click
@@ -11,39 +10,18 @@ from retention.sweep import Sweep
 from retention.sweep import pause as pause_sweeps
 from retention.sweep import resume as resume_sweeps
 from stores import Access
-from stores.options import now
 from worker.cli.exit_status import ExitStatus
 from worker.cli.invocation import Invocation, common_options, pass_invocation
 from worker.cli.opening import opened
 from worker.cli.printing import print_json, print_line
 from worker.cli.thread_ids import by_option, who
-
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
-
-
-def _end(context: click.Context, parameter: click.Parameter, value: str | None) -> datetime | None:
-    """Read a time, or how long from now.
-
-    Raises:
-        BadParameter: It is neither.
-    """
-    if value is None:
-        return None
-    found = re.fullmatch(r"([0-9]{1,6})([smhd])", value)
-    try:
-        if found:
-            return now() + timedelta(seconds=int(found[1]) * _SECONDS[found[2]])
-        return datetime.fromisoformat(value)
-    except (ValueError, OverflowError):
-        raise click.BadParameter(
-            f"{value!r} is neither a time such as 2026-07-01T00:00:00Z nor a while such as 2h"
-        ) from None
+from worker.cli.until import end_of
 
 
 @click.command()
 @click.option(
     "--until",
-    callback=_end,
+    callback=end_of,
     metavar="TIME",
     help="When the pause ends: 2026-07-01T06:00:00Z, or a while from now such as 30m or 2h. "
     "Default: when it is resumed.",

@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from retention.explaining import explain as explain_thread
+from retention.policy import in_minutes
 from stores import Access
 from worker.cli.exit_status import ExitStatus
 from worker.cli.invocation import Invocation, common_options, pass_invocation
@@ -60,10 +61,10 @@ def _show(document: dict[str, Any]) -> None:
 
 def _limit(limit: dict[str, Any]) -> str:
     declared = limit["declared_minutes"]
-    said = "nothing" if declared is None else f"{declared} minutes"
+    said = "nothing" if declared is None else in_minutes(declared)
     return (
-        f"{limit['minutes']} minutes ({limit['source']}); the platform says "
-        f"{limit['platform_minutes']} minutes, the owner declared {said}"
+        f"{in_minutes(limit['minutes'])} ({limit['source']}); the platform says "
+        f"{in_minutes(limit['platform_minutes'])}, the owner declared {said}"
     )
 
 

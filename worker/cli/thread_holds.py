@@ -14,22 +14,9 @@ from worker.cli.invocation import Invocation, common_options, pass_invocation
 from worker.cli.opening import opened
 from worker.cli.printing import print_json, print_line, print_table
 from worker.cli.thread_ids import by_option, thread_argument, unknown_thread, who
+from worker.cli.until import end_of
 
 _MOST = 100_000
-
-
-def _instant(
-    context: click.Context, parameter: click.Parameter, value: str | None
-) -> datetime | None:
-    """Read a time.
-
-    Raises:
-        BadParameter: It is none.
-    """
-    try:
-        return None if value is None else datetime.fromisoformat(value)
-    except ValueError:
-        raise click.BadParameter(f"{value!r} is no time such as 2026-07-01T00:00:00Z") from None
 
 
 @click.command()
@@ -37,9 +24,10 @@ def _instant(
 @click.option("--reason", required=True, metavar="TEXT", help="Why it must stay.")
 @click.option(
     "--until",
-    callback=_instant,
+    callback=end_of,
     metavar="TIME",
-    help="When the hold ends, such as 2026-07-01T00:00:00Z. Default: when it is released.",
+    help="When the hold ends: 2026-07-01T00:00:00Z, or a while from now such as 2h or 3d. "
+    "Default: when it is released.",
 )
 @by_option
 @common_options
