@@ -175,10 +175,11 @@ class _SteppedCursor(psycopg.Cursor[Any]):
     """A cursor that reports each statement once the server has run it."""
 
     pause: Callable[[], None]
+    passed_over: Sequence[str] = ()
 
     def execute(self, query: Any, *args: Any, **kwargs: Any) -> Any:
         super().execute(query, *args, **kwargs)
-        if query not in _NO_STEP and not any(name in _text(query) for name in _NOT_RACED):
+        if query not in _NO_STEP and not any(name in _text(query) for name in self.passed_over):
             self._report()
         return self
 
@@ -197,11 +198,14 @@ def _text(query: Any) -> str:
     return query.decode() if isinstance(query, bytes) else str(query)
 
 
-def gate_postgres(connection: psycopg.Connection[Any], pause: Callable[[], None]) -> None:
-    """Call ``pause`` after each statement of a connection."""
+def gate_postgres(
+    connection: psycopg.Connection[Any], pause: Callable[[], None], *, everywhere: bool = False
+) -> None:
+    """Call ``pause`` after each statement; ``everywhere`` also after those of the run log."""
     binds_itself = issubclass(connection.cursor_factory, psycopg.ClientCursor)
     bases = (_SteppedCursor, psycopg.ClientCursor) if binds_itself else (_SteppedCursor,)
-    kind = type("Stepped", bases, {"pause": staticmethod(pause)})
+    passed_over = () if everywhere else _NOT_RACED
+    kind = type("Stepped", bases, {"pause": staticmethod(pause), "passed_over": passed_over})
     connection.cursor_factory = kind
 
 

@@ -56,4 +56,4 @@ def _gate(store: Store, count: Callable[[], None]) -> None:
         together = one_by_one(PostgresTransaction.together)
         PostgresTransaction.together = together  # type: ignore[method-assign]
         with parts._db.connected() as connection:
-            gate_postgres(connection, count)
+            gate_postgres(connection, count, everywhere=True)

@@ -191,8 +191,8 @@ def _on_postgres(lab: Lab, stack: ExitStack) -> Arena:
         blocked = [watch(of_store), watch(of_saver)]
 
         def gate(side: Side) -> None:
-            gate_postgres(of_store, side.pause)
-            gate_postgres(of_saver, side.pause)
+            gate_postgres(of_store, side.pause, everywhere=True)
+            gate_postgres(of_saver, side.pause, everywhere=True)
 
         saver = RetentionPostgresSaver(of_saver)
         return Peer(store, saver, gate, lambda side: any(is_blocked() for is_blocked in blocked))

@@ -62,7 +62,7 @@ def test_a_connection_that_goes_away_after_any_statement_costs_time_and_nothing_
                     pid = connection.info.backend_pid
                     operator.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
 
-            gate_postgres(connection, cut)
+            gate_postgres(connection, cut, everywhere=True)
             at = NOW + timedelta(minutes=20 * statement)
             try:
                 sweep(store, at, options=PAIRS)
