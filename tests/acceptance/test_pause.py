@@ -7,7 +7,7 @@ import pytest
 
 from tests.acceptance.deployment import Deployment
 from tests.acceptance.places import StorePlace
-from tests.commands import retention_process
+from tests.commands import retention_forked
 from tests.seeding import seed_threads
 from tests.waiting import eventually
 
@@ -21,7 +21,7 @@ THREADS = 40
 
 def command(deployment: Deployment, *arguments: str) -> str:
     """What a command of an operator printed."""
-    done = retention_process(*arguments, folder=deployment.folder, settings=deployment.variables)
+    done = retention_forked(*arguments, folder=deployment.folder, settings=deployment.variables)
     assert done.status == 0, done.err
     return done.out
 
@@ -29,7 +29,7 @@ def command(deployment: Deployment, *arguments: str) -> str:
 def test_a_running_pool_stops_within_a_batch_and_goes_on_after_the_pause(
     deployment: Deployment, place: StorePlace, long_ago: datetime
 ) -> None:
-    deployment.settings["SWEEP_PAUSE_SECONDS"] = "0.2"
+    deployment.settings["SWEEP_PAUSE_SECONDS"] = "0.4"
     with deployment.opened() as store:
         due = seed_threads(store.saver, "due", THREADS, long_ago)
         deployment.start_worker("retention")
