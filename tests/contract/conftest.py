@@ -30,6 +30,20 @@ from tests.servers import Postgres, Redis, run_role_script
 PROVIDERS = ("memory", "sqlite", "postgres", *REDIS)
 
 
+#: What the other servers of a Redis store run in every test run; all else there is in ./run soak.
+_ON_EVERY_SERVER = {"test_sweep", "test_ledger", "test_savers", "test_conformance", "test_late"}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave to ./run soak what one more kind of Redis server hardly tells."""
+    for item in items:
+        callspec = getattr(item, "callspec", None)
+        server = callspec.params.get("provider") if callspec else None
+        if server in REDIS and server != "redis" and item.path.stem not in _ON_EVERY_SERVER:
+            item.add_marker(pytest.mark.soak)
+
+
 @pytest.fixture(params=PROVIDERS)
 def provider(request: pytest.FixtureRequest) -> str:
     """The store under test; ``on_disk`` and ``in_memory`` of the lab narrow it."""
