@@ -13,6 +13,20 @@ from tests.servers import Postgres
 OWNER_STORES = ("memory", "sqlite", "postgres", "redis")
 
 
+#: Where "async" tells no more than "sync": both save every step. All modes run in ./run soak.
+_ALIKE_IN_TWO_MODES = {"test_owners", "test_parked_graphs"}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave one of LangGraph's three durability modes to ./run soak where it repeats another."""
+    for item in items:
+        callspec = getattr(item, "callspec", None)
+        mode = callspec.params.get("durability") if callspec else None
+        if mode == "async" and item.path.stem in _ALIKE_IN_TWO_MODES:
+            item.add_marker(pytest.mark.soak)
+
+
 @pytest.fixture
 def postgres_place(postgres_dsn: str) -> Place:
     """An empty PostgreSQL database."""

@@ -66,7 +66,7 @@ def held(place: Place, store: Store, head: str) -> None:
 
 
 def asked(place: Place, store: Store, head: str) -> None:
-    store.asks.open_ask("b", "ask", NOW + timedelta(minutes=1))
+    store.asks.open_ask("b", "ask", NOW + timedelta(days=1))
 
 
 @pytest.mark.parametrize("change", [moved, foreign, upper_case, started, held, asked])
