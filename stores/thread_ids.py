@@ -1,7 +1,4 @@
-"""Thread ids as owners give them.
-
-What another saver wrote under an empty id can still be held, ended, erased and swept.
-"""
+"""Thread ids as owners give them: any string is one, an empty one included."""
 
 from collections.abc import Collection
 
@@ -12,7 +9,7 @@ def named(thread_ids: Collection[object]) -> list[str]:
     """Thread ids as text, each once; a single text is one id.
 
     Raises:
-        ConfigurationError: One is empty or None: by that nobody could find the thread again.
+        ConfigurationError: One is None, as of a setting that is missing.
     """
     ids = [thread_ids] if isinstance(thread_ids, str) else thread_ids
     return list(dict.fromkeys(map(named_one, ids)))
@@ -22,8 +19,8 @@ def named_one(thread_id: object) -> str:
     """One thread id as text.
 
     Raises:
-        ConfigurationError: It is empty or None.
+        ConfigurationError: It is None.
     """
-    if thread_id is None or thread_id == "":
-        raise ConfigurationError(f"a thread id must be a text that is not empty: {thread_id!r}")
+    if thread_id is None:
+        raise ConfigurationError("a thread id must be a text, not None")
     return str(thread_id)
