@@ -93,6 +93,22 @@ def test_a_command_runs_in_the_checkout_and_its_exit_status_is_the_scripts(
     assert done.returncode == 7
 
 
+@pytest.mark.parametrize(
+    ("arguments", "minutes", "given"),
+    [
+        ([], None, ["-m", "soak"]),
+        (["-k", "rounds"], None, ["-m", "soak", "-k", "rounds"]),
+        (["2.5", "-x"], "2.5", ["-m", "soak", "-s", "tests/chaos/test_soak.py", "-x"]),
+    ],
+)
+def test_a_soak_of_some_minutes_is_that_of_the_agents_alone(
+    checkout: Checkout, arguments: list[str], minutes: str | None, given: list[str]
+) -> None:
+    says = "import os, sys; print(os.environ.get('SOAK_MINUTES'), sys.argv[1:])"
+    (checkout.folder / "pytest.py").write_text(says)
+    assert checkout.run("soak", *arguments).stdout == f"{minutes} {given}\n"
+
+
 def test_it_installs_the_pinned_releases_of_the_extras_that_the_command_needs(
     checkout: Checkout,
 ) -> None:
