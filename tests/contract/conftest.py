@@ -31,7 +31,7 @@ PROVIDERS = ("memory", "sqlite", "postgres", *REDIS)
 
 
 #: What the other servers of a Redis store run in every test run; all else there is in ./run soak.
-_ON_EVERY_SERVER = {"test_sweep", "test_ledger", "test_savers", "test_conformance", "test_late"}
+_ON_EVERY_SERVER = {"test_sweep", "test_ledger", "test_savers"}
 
 
 @pytest.hookimpl(tryfirst=True)
