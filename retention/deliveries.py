@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
-from retention.runs import Batch, Source
+from retention.runs import Batch, BatchKind, Source
 
 
 class Delivery(NamedTuple):
@@ -34,8 +34,15 @@ class Undelivered:
         return Source(self.batch.run_id, self.batch.number)
 
     @property
+    def is_erase(self) -> bool:
+        """Whether it is an erase that owes it, and no run's batch."""
+        return self.batch.kind is BatchKind.ERASE
+
+    @property
     def thread_ids(self) -> list[str]:
-        """The threads that the batch deleted."""
+        """The threads that the batch deleted, or an erase is to delete."""
+        if self.is_erase:
+            return [candidate.thread_id for candidate in self.batch.candidates]
         return [candidate.thread_id for candidate in self.batch.deleted()]
 
     @property
@@ -64,6 +71,12 @@ class DeliveryLog(Protocol):
         now: datetime,
     ) -> None:
         """Keep how far each hook is; without another try the batch owes nothing any more."""
+
+    def owe(self, batch: Batch, deliver_at: datetime) -> None:
+        """Keep the batch of an erase, in the place of what was kept of it, and when it is due."""
+
+    def drop(self, source: Source) -> None:
+        """Keep the batch of an erase no longer; one of a run stays."""
 
     def count(self) -> int:
         """Batches that owe a delivery, due or not."""

@@ -13,6 +13,7 @@ from retention.events import event
 from retention.explaining import hold_json
 from retention.statuses import hold_on
 from retention.sweep.context import Sweep
+from retention.sweep.erase_debts import forgive_erase, owe_erase, pay_erase
 from retention.sweep.limits import check_manager
 from retention.sweep.rounds import delete_remnants
 from retention.threads import Hold
@@ -33,7 +34,9 @@ class ErasureOutcome(StrEnum):
 class Receipt:
     """What an erase did: how much each table or key held of the thread, and what is left there.
 
-    ``removed_late`` are rows that runs wrote while the thread was being erased.
+    ``removed_late`` are rows that runs wrote while the thread was being erased. ``hooks`` are
+    those that were told at once, by name, each with its error or None; ``run_id`` is what they are
+    told as that of the sweep or erase.
     """
 
     thread_id: str
@@ -44,6 +47,8 @@ class Receipt:
     left: Mapping[str, int] = field(default_factory=dict)
     removed_late: int = 0
     hold: Hold | None = None
+    run_id: str = ""
+    hooks: Mapping[str, str | None] = field(default_factory=dict)
 
     @property
     def outcome(self) -> ErasureOutcome:
@@ -71,6 +76,10 @@ class Receipt:
             "removed_late": self.removed_late,
             "left": sum(self.left.values()),
             "hold": None if self.hold is None else hold_json(self.hold, self.erased_at),
+            "run_id": self.run_id,
+            "hooks": {
+                name: {"told": error is None, "error": error} for name, error in self.hooks.items()
+            },
         }
 
 
@@ -89,6 +98,9 @@ def erase(sweep: Sweep, thread_id: str, by: str) -> Receipt:
     What a run writes meanwhile goes too, in rounds. What is no part of the erased thread, such as
     a new conversation under its id, is left and counted. The run log may still name the thread.
 
+    Hooks are told after the commit, as they are of a batch: now those that are on in this sweep,
+    by a later tick those that fail, and all of them where none is on here.
+
     Raises:
         ConfigurationError: The store cannot erase, or another program runs it.
         StoreUnavailableError: The store cannot be reached, or the thread's lock was not to be had.
@@ -96,33 +108,43 @@ def erase(sweep: Sweep, thread_id: str, by: str) -> Receipt:
     """
     check_manager(sweep)
     now, deleter = sweep.clock(), _deleter(sweep)
+    debt = owe_erase(sweep, thread_id)
     erased = deleter.erase(thread_id, lambda facts: hold_on(facts, now) is None)
-    receipt = Receipt(thread_id, sweep.store.provider, by, now, hold=hold_on(erased.facts, now))
-    if receipt.hold is None:
+    hold, provider = hold_on(erased.facts, now), sweep.store.provider
+    receipt = Receipt(thread_id, provider, by, now, hold=hold, run_id=debt.run_id)
+    removed = None
+    if hold is None:
         removed = _remove_late(sweep, thread_id, erased.facts.head or "", now)
         left = deleter.holdings(thread_id)
-        receipt = replace(receipt, held=erased.held, left=left, removed_late=removed)
+        receipt = replace(receipt, held=erased.held, left=left, removed_late=removed or 0)
+    _log_erased(receipt)
+    if removed is None or not (removed or any(erased.held.values())):
+        forgive_erase(sweep, debt)
+        return receipt
+    return replace(receipt, hooks=pay_erase(sweep, debt))
+
+
+def _log_erased(receipt: Receipt) -> None:
     event(
         log,
         logging.INFO,
         "thread_erased",
-        thread=thread_id,
-        by=by,
+        thread=receipt.thread_id,
+        by=receipt.by,
         outcome=receipt.outcome,
         removed=sum(receipt.held.values()) + receipt.removed_late,
         left=sum(receipt.left.values()),
     )
-    return receipt
 
 
-def _remove_late(sweep: Sweep, thread_id: str, head: str, now: datetime) -> int:
-    """Remove what was written meanwhile; what will not go is for the receipt to show."""
+def _remove_late(sweep: Sweep, thread_id: str, head: str, now: datetime) -> int | None:
+    """Remove what was written meanwhile; None where some will not go, for the receipt to show."""
     # No grace for writes that wait for their checkpoint: it was this thread's.
     options = replace(sweep.options, orphan_grace=timedelta(0))
     try:
         return delete_remnants(sweep.store.deleter, thread_id, head, options, now)
     except CheckpointDeleteError:
-        return 0
+        return None
 
 
 def _deleter(sweep: Sweep) -> SupportsErasing:

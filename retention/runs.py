@@ -32,10 +32,14 @@ class RunOutcome(StrEnum):
 
 
 class BatchKind(StrEnum):
-    """What a batch does: delete candidates, or look for late writes of deleted threads."""
+    """What a batch does: delete candidates, or look for late writes of deleted threads.
+
+    One of an ``erase`` is no run's: it is kept until hooks were told of the erased thread.
+    """
 
     SWEEP = "sweep"
     LATE = "late"
+    ERASE = "erase"
 
 
 class Outcome(StrEnum):

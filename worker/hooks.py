@@ -34,6 +34,30 @@ def hooks_of(store: StoreSettings, sweep: SweepSettings) -> Hooks:
     return Hooks(calls, store_name(store, sweep), timeout)
 
 
+def tellable_hooks(store: StoreSettings, sweep: SweepSettings) -> Hooks:
+    """As ``hooks_of``; in the place of a hook that cannot be loaded is one that says why it fails.
+
+    So it is told again by whoever has it.
+    """
+    named = {offered.name for offered in entry_points(group=GROUP)}
+    chosen = sorted(named) if sweep.on_deleted is None else dict.fromkeys(sweep.on_deleted)
+    calls = {name: _tellable(name, store, sweep) for name in chosen}
+    timeout = timedelta(seconds=sweep.on_deleted_timeout_seconds)
+    return Hooks(calls, store_name(store, sweep), timeout)
+
+
+def _tellable(name: str, store: StoreSettings, sweep: SweepSettings) -> OnDeleted:
+    try:
+        return hooks_of(store, sweep.model_copy(update={"on_deleted": (name,)})).calls[name]
+    except ConfigurationError as error:
+        why = str(error)
+
+    def unloaded(thread_ids: list[str], *, store: str, run_id: str) -> None:
+        raise ConfigurationError(why)
+
+    return unloaded
+
+
 def _offered() -> dict[str, EntryPoint]:
     found: dict[str, EntryPoint] = {}
     for offered in entry_points(group=GROUP):

@@ -16,7 +16,7 @@ from retention.sweep.pacing import batch_size_at
 from stores import Access, Store, StoreOptions, open_store
 from stores.options import now
 from worker.filters import askable_filters, known_filters, select_filters
-from worker.hooks import hooks_of
+from worker.hooks import hooks_of, tellable_hooks
 from worker.settings import StoreSettings, SweepSettings
 from worker.settings.policies import checked_against
 
@@ -30,6 +30,8 @@ class Plugins(Enum):
     NONE = "none"
     #: Filters, to show what they say; one that cannot be made says so when it is asked.
     ASKED = "asked"
+    #: Hooks, to be told what an erase deleted; one that cannot be loaded says so when it is told.
+    TOLD = "told"
     #: Filters and hooks: a sweep is to run, and none may be missing.
     ALL = "all"
 
@@ -138,8 +140,14 @@ def assemble(
         clock,
         sweep_options(sweep),
         metrics=metrics_of(store, sweep),
-        hooks=hooks_of(store, sweep) if plugins is Plugins.ALL else Hooks(),
+        hooks=_hooks(store, sweep, plugins),
     )
+
+
+def _hooks(store: StoreSettings, sweep: SweepSettings, plugins: Plugins) -> Hooks:
+    if plugins is Plugins.ALL:
+        return hooks_of(store, sweep)
+    return tellable_hooks(store, sweep) if plugins is Plugins.TOLD else Hooks()
 
 
 def _filters(

@@ -4,7 +4,9 @@ import logging
 from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 
+from retention.abilities import SupportsErasing
 from retention.deliveries import Delivery, Undelivered
+from retention.errors import ConfigurationError, StoreError, StoreUnavailableError
 from retention.events import event
 from retention.runs import Source
 from retention.sweep.context import Sweep
@@ -29,19 +31,28 @@ def deliver(sweep: Sweep, source: Source) -> bool:
 
     A delivery that is not due, or that somebody else is at, is left alone.
     """
+    return not any(tell(sweep, source).values())
+
+
+def tell(sweep: Sweep, source: Source) -> Mapping[str, str | None]:
+    """As ``deliver``; the error of each hook that was told now, None for none."""
     now = sweep.clock()
     hooks = sweep.hooks
     # Longer than all of them may take: nobody else tells them meanwhile.
     until = now + hooks.timeout * len(hooks.calls) + sweep.options.lease
     taken = sweep.store.runs.deliveries.take(source, now, until)
     if taken is None:
-        return True
+        return {}
     if _is_too_old(sweep, taken, now):
         _give_up(sweep, taken, now)
-        return True
+        return {}
+    if taken.is_erase and not taken.batch.outcomes and not _is_gone(sweep, taken):
+        sweep.store.runs.deliveries.drop(source)
+        return {}
     open_hooks = [name for name in hooks.calls if not _is_told(taken, name)]
     told = hooks.tell(taken.thread_ids, source.run_id, open_hooks)
-    return _keep(sweep, taken, told)
+    _keep(sweep, taken, told)
+    return told
 
 
 def deliver_pending(sweep: Sweep) -> None:
@@ -70,7 +81,23 @@ def _unseen(sweep: Sweep, due: datetime, seen: Collection[Source]) -> list[Sourc
     return [source for source in found if source not in seen]
 
 
-def _keep(sweep: Sweep, taken: Undelivered, told: Mapping[str, str | None]) -> bool:
+def _is_gone(sweep: Sweep, taken: Undelivered) -> bool:
+    """Whether a thread is gone whose erase ended before it could say what came of it."""
+    (thread_id,) = taken.thread_ids
+    deleter = sweep.store.deleter
+    try:
+        if isinstance(deleter, SupportsErasing) and not any(deleter.holdings(thread_id).values()):
+            return True
+    except StoreUnavailableError:
+        raise
+    except (StoreError, ConfigurationError) as error:
+        event(log, logging.WARNING, "erase_unfinished", thread=thread_id, error=error)
+        return False
+    event(log, logging.WARNING, "erase_unfinished", thread=thread_id, error=None)
+    return False
+
+
+def _keep(sweep: Sweep, taken: Undelivered, told: Mapping[str, str | None]) -> None:
     """Record what came of it, and when the hooks that failed are told again."""
     now = sweep.clock()
     fresh = {name: _next(taken, name, error, now) for name, error in told.items()}
@@ -88,9 +115,21 @@ def _keep(sweep: Sweep, taken: Undelivered, told: Mapping[str, str | None]) -> b
         )
     attempts = max((delivery.attempts for delivery in failed.values()), default=0)
     retry_at = now + _pause(attempts) if failed else None
-    deliveries = {**taken.deliveries, **fresh}
-    sweep.store.runs.deliveries.record(taken.source, deliveries, retry_at, now)
-    return not failed
+    _record(sweep, taken, {**taken.deliveries, **fresh}, retry_at, now)
+
+
+def _record(
+    sweep: Sweep,
+    taken: Undelivered,
+    deliveries: Mapping[str, Delivery],
+    retry_at: datetime | None,
+    now: datetime,
+) -> None:
+    """Keep how far each hook is. What an erase owed goes when it is paid: it names the thread."""
+    if taken.is_erase and retry_at is None:
+        sweep.store.runs.deliveries.drop(taken.source)
+    else:
+        sweep.store.runs.deliveries.record(taken.source, deliveries, retry_at, now)
 
 
 def _next(taken: Undelivered, name: str, error: str | None, now: datetime) -> Delivery:
@@ -124,4 +163,4 @@ def _give_up(sweep: Sweep, taken: Undelivered, now: datetime) -> None:
         threads=len(taken.thread_ids),
         attempts=taken.attempts,
     )
-    sweep.store.runs.deliveries.record(taken.source, taken.deliveries, None, now)
+    _record(sweep, taken, taken.deliveries, None, now)

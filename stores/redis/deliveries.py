@@ -5,13 +5,18 @@ from datetime import datetime
 from typing import Any
 
 from retention.deliveries import Delivery, Undelivered
-from retention.runs import Source
+from retention.runs import Batch, Source
 from stores.redis.connection import Connection
 from stores.redis.layout import LOG, instant, micros, raw, text
 from stores.redis.requests import Arg, one
 from stores.redis.run_records import batch_from
 from stores.redis.scripts import script
-from stores.runlog.encoding import dump_deliveries, load_deliveries
+from stores.runlog.encoding import (
+    dump_candidates,
+    dump_deliveries,
+    dump_outcomes,
+    load_deliveries,
+)
 
 
 class RedisDeliveries:
@@ -44,6 +49,17 @@ class RedisDeliveries:
         at = "" if retry_at is None else micros(retry_at)
         stored = dump_deliveries(deliveries)
         self._ask("deliveries_record", raw(source.run_id), source.number, stored, at)
+
+    def owe(self, batch: Batch, deliver_at: datetime) -> None:
+        """Keep the batch of an erase, in the place of what was kept of it, and when it is due."""
+        threads = (dump_candidates(batch.candidates), dump_outcomes(batch.outcomes))
+        done = "" if batch.done_at is None else micros(batch.done_at)
+        key = (raw(batch.run_id), batch.number)
+        self._ask("deliveries_owe", *key, str(batch.kind), *threads, done, micros(deliver_at))
+
+    def drop(self, source: Source) -> None:
+        """Keep the batch of an erase no longer; one of a run stays."""
+        self._ask("deliveries_drop", raw(source.run_id), source.number)
 
     def count(self) -> int:
         """Batches that owe a delivery, due or not."""

@@ -6,7 +6,12 @@ from datetime import datetime
 from retention.deliveries import Delivery, Undelivered
 from retention.runs import Batch, Source
 from stores.relational.database import Database, Row, Transaction
-from stores.runlog.encoding import dump_deliveries, load_deliveries
+from stores.runlog.encoding import (
+    dump_candidates,
+    dump_deliveries,
+    dump_outcomes,
+    load_deliveries,
+)
 
 #: Reads a batch within a transaction.
 ReadBatch = Callable[[Transaction, str, int], Batch | None]
@@ -53,6 +58,25 @@ class RelationalDeliveries:
                 retry_at=retry_at,
                 delivered_at=now if retry_at is None else None,
             )
+
+    def owe(self, batch: Batch, deliver_at: datetime) -> None:
+        """Keep the batch of an erase, in the place of what was kept of it, and when it is due."""
+        with self._db.transaction() as tx:
+            tx.change(
+                self._sql["owe"],
+                run_id=batch.run_id,
+                number=batch.number,
+                kind=str(batch.kind),
+                candidates=dump_candidates(batch.candidates),
+                outcomes=dump_outcomes(batch.outcomes),
+                done_at=batch.done_at,
+                deliver_at=deliver_at,
+            )
+
+    def drop(self, source: Source) -> None:
+        """Keep the batch of an erase no longer; one of a run stays."""
+        with self._db.transaction() as tx:
+            tx.change(self._sql["drop"], run_id=source.run_id, number=source.number)
 
     def count(self) -> int:
         """Batches that owe a delivery, due or not."""

@@ -28,6 +28,8 @@ Row = Sequence[Any]
 #: Reads an instant as a store returns it.
 Instants = Callable[[Any], datetime | None]
 
+_KINDS = frozenset(map(str, BatchKind))
+
 RUN_COLUMNS = (
     "run_id, state, outcome, reason, waiting_minutes, finished_minutes, allow_over_limit, "
     "started_at, lease_until, planned, counts, closed_at, published_at"
@@ -88,7 +90,7 @@ def batch_of(row: Row, instant: Instants) -> Batch:
         run_id,
         number,
         named,
-        BatchKind.LATE if kind == BatchKind.LATE else BatchKind.SWEEP,
+        BatchKind(kind) if kind in _KINDS else BatchKind.SWEEP,
         None if source_run is None else Source(source_run, source_number),
         became,
         attempts,

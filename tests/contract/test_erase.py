@@ -1,12 +1,15 @@
 """Erase: all of a thread goes now, with a receipt that counts what was held and what is left."""
 
+from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from retention import ThreadRetention
 from retention.erasing import ErasureOutcome, erase, holdings
 from retention.errors import ConfigurationError
+from retention.sweep import Sweep, repair
 from retention.threads import Hold
 from tests.contract.direct import settled
 from tests.contract.lab import NOW, Lab, in_sql, on_postgres, on_redis, parks
@@ -38,6 +41,8 @@ def test_an_erased_thread_leaves_nothing_and_its_neighbours_everything(lab: Lab)
     lab.store.ledger.mark_finished(["t"])
     receipt = erase(lab.sweep(), "t", "ops")
     assert receipt.outcome is ErasureOutcome.ERASED
+    # No hook is on: so nobody is to be told of it any more.
+    repair(lab.sweep())
     assert lab.dump() == neighbours
 
 
@@ -48,7 +53,8 @@ def test_the_receipt_counts_what_each_table_held_and_that_nothing_is_left(lab: L
     assert {table: n for table, n in counted.items() if n} == {
         table: n for table, n in HELD.get(lab.store.provider, counted).items() if n
     }
-    assert erase(lab.sweep(), "t", "ops").to_json() == {
+    receipt = erase(lab.sweep(), "t", "ops")
+    assert receipt.to_json() == {
         "thread_id": "t",
         "outcome": "erased",
         "store": lab.store.provider,
@@ -58,6 +64,8 @@ def test_the_receipt_counts_what_each_table_held_and_that_nothing_is_left(lab: L
         "removed_late": 0,
         "left": 0,
         "hold": None,
+        "run_id": receipt.run_id,
+        "hooks": {},
     }
     assert not any(holdings(lab.sweep(), "t").values())
 
@@ -140,6 +148,7 @@ def test_any_id_can_be_erased(lab: Lab, thread_id: str) -> None:
     before = lab.dump()
     lab.seed(thread_id, 0)
     assert erase(lab.sweep(), thread_id, "ops").outcome is ErasureOutcome.ERASED
+    repair(lab.sweep())
     assert lab.dump() == before
 
 
@@ -168,19 +177,8 @@ def test_what_will_not_go_is_counted_as_left(lab: Lab) -> None:
 def test_a_new_conversation_under_the_id_is_left_and_counted(lab: Lab) -> None:
     lab.seed("t", 1)
     sweep = lab.sweep()
-    erase_once = sweep.store.deleter.erase  # type: ignore[attr-defined]
-
-    def and_begin_anew(*args: object) -> object:
-        erased = erase_once(*args)
-        seed_thread(lab.saver, "t", lab.ago(-1))
-        return erased
-
-    deleter = sweep.store.deleter
-    deleter.erase = and_begin_anew  # type: ignore[attr-defined]
-    try:
-        receipt = erase(sweep, "t", "ops")
-    finally:
-        del deleter.erase  # type: ignore[attr-defined]
+    after_the_delete(sweep, lambda: seed_thread(lab.saver, "t", lab.ago(-1)))
+    receipt = erase(sweep, "t", "ops")
     assert receipt.outcome is ErasureOutcome.LEFT
     assert receipt.left["checkpoints"] == 1
     assert len(lab.rows_of("t")["checkpoints"]) == 1
@@ -213,3 +211,17 @@ def test_a_store_that_another_program_runs_is_left_alone(lab: Lab) -> None:
     assert lab.dump() == before
     insists = lab.sweep(allow_server_database=True)
     assert erase(insists, "t", "ops").outcome is ErasureOutcome.ERASED
+
+
+def after_the_delete(sweep: Sweep, act: Callable[[], object]) -> None:
+    """Do something between the commit of the next erase and what comes after it."""
+    deleter: Any = sweep.store.deleter
+    erase_once = deleter.erase
+
+    def and_act(*args: object) -> object:
+        del deleter.erase
+        erased = erase_once(*args)
+        act()
+        return erased
+
+    deleter.erase = and_act

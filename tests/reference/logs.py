@@ -48,6 +48,7 @@ _MEANINGS = {
     "called_again": "The task is sent once more, for when another worker's claim ends.",
     "delivery_given_up": "Hooks failed for as long as history is kept; they are told no more.",
     "delivery_put_off": "The store failed when hooks were to be told; the next tick tells them.",
+    "erase_unfinished": "An erase died, and its thread holds something: hooks hear of no erase.",
     "expiry_blocks": "The server expires keys in its main thread: a large thread holds all up.",
     "finish_not_sent": "The broker did not take the closing of a run; the next tick sends it.",
     "hook_failed": "A hook raised or took too long; it is told again, later each time.",

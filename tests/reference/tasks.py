@@ -27,6 +27,7 @@ _ERASE = """\
 Its result is the receipt that `retention thread erase --json` prints: what each table or key held,
 and that nothing is left. `outcome` is `erased`; `held` where a hold kept the thread; `unknown`
 where there was nothing under the id; `left` where something would not go, or a new thread began.
+`hooks` says of each hook whether it was told, and why not; the next tick of a sweep tells it then.
 
     celery -A worker call retention.erase_thread --kwargs '{"thread_id": "a-17", "by": "privacy"}'
 """

@@ -23,7 +23,7 @@ _UNLOADED = (
     "thread explain old",
     "thread end old --reason over",
     "policy preview",
-    "thread erase old --yes",
+    "thread erase old",
 )
 
 
@@ -65,6 +65,33 @@ def test_every_other_command_works_without_them() -> None:
     for command in _UNLOADED:
         ran = retention_command(*command.split(), "--storage", "store.db")
         assert (ran.status, ran.err) == (0, ""), command
+
+
+@pytest.mark.parametrize(
+    ("settings", "offered", "why"),
+    [
+        ("elsewhere", None, "no hook is named 'elsewhere'; installed are: none"),
+        (None, "nowhere_at_all:told", "No module named 'nowhere_at_all'"),
+    ],
+)
+def test_an_erase_goes_on_without_a_hook_and_whoever_has_it_is_to_tell_it(
+    seeded: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    settings: str | None,
+    offered: str | None,
+    why: str,
+) -> None:
+    if settings is not None:
+        monkeypatch.setenv("SWEEP_ON_DELETED", settings)
+    if offered is not None:
+        offer(seeded, monkeypatch, on_deleted=f"elsewhere = {offered}")
+    ran = retention_command("thread", "erase", "old", "--yes", "--json", "--storage", "store.db")
+    assert (ran.status, ran.answer["outcome"]) == (0, "erased")
+    told = ran.answer["hooks"]["elsewhere"]
+    assert not told["told"]
+    assert why in told["error"]
+    owed = retention_command("sweep", "status", "--json", "--storage", "store.db").answer
+    assert owed["undelivered"][0]["run_id"] == ran.answer["run_id"]
 
 
 @pytest.mark.usefixtures("_trouble")

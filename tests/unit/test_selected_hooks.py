@@ -175,6 +175,48 @@ def test_a_sweep_tells_the_installed_hooks_and_status_and_history_show_what_is_o
     assert "hooks" not in command_on(path, "sweep", "status").out
 
 
+def test_an_erase_tells_the_installed_hooks_and_says_which_failed(
+    offered: Callable[..., None], folder: Path
+) -> None:
+    offered(FILES, VECTORS)
+    path = folder / "store.db"
+    with open_store(str(path)) as store:
+        for thread_id in ("one", "two"):
+            seed_thread(store.saver, thread_id, datetime(2026, 1, 1, tzinfo=UTC))
+    answer = command_on(path, "thread", "erase", "one", "--yes", "--json").answer
+    assert answer["hooks"] == {
+        "files": {"told": True, "error": None},
+        "vectors": {"told": False, "error": "ConnectionError: no vector store"},
+    }
+    shown = command_on(path, "thread", "erase", "two", "--yes")
+    assert shown.status == 0
+    assert shown.out.endswith(
+        "hook 'files': told\n"
+        "hook 'vectors': failed, and is told again by the next tick of a sweep: ConnectionError: "
+        "no vector store\n"
+    )
+    assert "event=hook_failed" in shown.err
+    assert command_on(path, "sweep", "status", "--json").answer["undelivered_batches"] == 2
+    (folder / "vectors-up").touch()
+    command_on(path, "sweep", "run")
+    assert command_on(path, "sweep", "status", "--json").answer["undelivered_batches"] == 0
+    told = [json.loads(line) for line in (folder / "told.json").open()]
+    assert [ids for ids, _, _ in told] == [["one"], ["two"]]
+    assert told[0][2] == answer["run_id"]
+
+
+def test_an_erase_is_not_hindered_by_two_packages_with_a_hook_of_one_name(
+    offered: Callable[..., None], folder: Path
+) -> None:
+    offered(FILES)
+    offered("files = offered_hooks:vectors", name="another")
+    with open_store(str(folder / "store.db")) as store:
+        seed_thread(store.saver, "one", datetime(2026, 1, 1, tzinfo=UTC))
+    erased = command_on(folder / "store.db", "thread", "erase", "one", "--yes", "--json")
+    assert erased.status == 0
+    assert "two installed packages" in erased.answer["hooks"]["files"]["error"]
+
+
 def test_a_process_killed_in_a_hook_leaves_it_to_a_later_sweep(
     offered: Callable[..., None], folder: Path
 ) -> None:

@@ -17,6 +17,7 @@ from worker.cli.invocation import Invocation, common_options, pass_invocation
 from worker.cli.opening import opened
 from worker.cli.printing import print_json, print_line, print_table
 from worker.cli.thread_ids import by_option, thread_argument, unknown_thread, who
+from worker.wiring import Plugins
 
 
 @click.command()
@@ -29,14 +30,15 @@ def erase(invocation: Invocation, thread_id: str, by: str | None, yes: bool) -> 
     """Delete a thread now, whatever the horizons say, and print a receipt that proves it.
 
     A hold keeps it. Without --yes a terminal is asked; elsewhere it is only said what would go.
-    The receipt counts what each table or key held, and what is left there: nothing.
+    The receipt counts what each table or key held, and what is left there: nothing. Hooks are
+    told; one that fails is named there, and told again by the next tick of a sweep.
     """
     if not yes:
         held = _look(invocation, thread_id)
         if not _is_confirmed(invocation, thread_id):
             _say_what_would_go(invocation, thread_id, held)
             return ExitStatus.DONE
-    with opened(invocation, Access.WRITE) as sweep:
+    with opened(invocation, Access.WRITE, plugins=Plugins.TOLD) as sweep:
         receipt = erase_thread(sweep, thread_id, who(by))
     if receipt.hold is not None:
         raise _kept(thread_id, receipt.hold)
@@ -99,3 +101,6 @@ def _show(invocation: Invocation, receipt: Receipt) -> None:
         f"thread {receipt.thread_id!r}: {receipt.outcome} at {document['erased_at']} by "
         f"{receipt.by!r}; {document['left']} left"
     )
+    for name, error in receipt.hooks.items():
+        failed = f"failed, and is told again by the next tick of a sweep: {error}"
+        print_line(f"hook {name!r}: {failed if error else 'told'}")
