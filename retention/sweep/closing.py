@@ -3,7 +3,7 @@
 import logging
 from datetime import datetime
 
-from retention.errors import StoreError
+from retention.errors import ConfigurationError, StoreError
 from retention.events import event
 from retention.runs import Outcome, Run
 from retention.sweep.context import Sweep
@@ -36,7 +36,7 @@ def _tidy_up(sweep: Sweep, run: Run, now: datetime) -> None:
     try:
         sweep.store.runs.forget(now - options.history, options.forget_runs)
         sweep.store.ledger.drop_bare(now - run.policy.waiting, options.bare_entries)
-    except StoreError as error:
+    except (StoreError, ConfigurationError) as error:
         event(log, logging.ERROR, "old_records_stay", run=run.run_id, error=error)
 
 

@@ -65,9 +65,21 @@ def deliver_pending(sweep: Sweep) -> None:
     while found := _unseen(sweep, began, seen):
         for source in found:
             seen.add(source)
-            failures += not deliver(sweep, source)
+            failures += not _try(sweep, source)
             if failures >= _FAILURES_A_TICK or sweep.clock() - began > sweep.options.lease:
                 return
+
+
+def _try(sweep: Sweep, source: Source) -> bool:
+    """As ``deliver``; what the store refuses of one batch holds up neither others nor the tick."""
+    try:
+        return deliver(sweep, source)
+    except StoreUnavailableError:
+        raise
+    except (StoreError, ConfigurationError) as error:
+        run, batch = source.run_id, source.number
+        event(log, logging.WARNING, "delivery_put_off", run=run, batch=batch, error=error)
+        return False
 
 
 def is_behind(sweep: Sweep) -> bool:

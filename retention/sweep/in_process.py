@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from retention.errors import StoreError
+from retention.errors import ConfigurationError, StoreError
 from retention.runs import RunOutcome
 from retention.sweep.closing import finish, result_of
 from retention.sweep.context import Sweep
@@ -77,7 +77,7 @@ def run_sweep(
 
 def _give_back(sweep: Sweep, local: LocalDispatch) -> None:
     """End the lease of the run at work here, if the store can be told; claims are given back."""
-    with suppress(StoreError):
+    with suppress(StoreError, ConfigurationError):
         run = sweep.store.runs.live()
         if run is not None and run.run_id in local.own | local.taken:
             sweep.store.runs.renew(run.run_id, sweep.clock())

@@ -65,7 +65,7 @@ def plan_run(sweep: Sweep, run: Run, token: str) -> SweepResult | None:
         return None
     except (StoreUnavailableError, KeyboardInterrupt, SystemExit):
         # The next try need not wait for the lease to run out.
-        with suppress(StoreError):
+        with suppress(StoreError, ConfigurationError):
             sweep.store.runs.renew(run.run_id, sweep.clock())
         raise
     except (StoreError, ConfigurationError) as error:
@@ -128,6 +128,6 @@ def _count_skipped(sweep: Sweep, run: Run) -> None:
     """A run without a record still counts; where it cannot, the answer stays the same."""
     try:
         sweep.store.runs.count_unopened(RunOutcome.SKIPPED_LOCKED)
-    except StoreError as error:
+    except (StoreError, ConfigurationError) as error:
         event(log, logging.ERROR, "skipped_run_not_counted", run=run.run_id, error=error)
     sweep.metrics.push(run.run_id, sweep.store.runs)

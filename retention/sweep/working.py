@@ -65,7 +65,7 @@ def work_on(sweep: Sweep, run_id: str, number: int) -> BatchReport:
         return BatchReport(worked=False)
     except (StoreUnavailableError, KeyboardInterrupt, SystemExit):
         # The next try need not wait for the claim to run out, if the store can be told.
-        with suppress(StoreError):
+        with suppress(StoreError, ConfigurationError):
             runs.release(claim)
         raise
     if runs.count_open(run_id) == 0:
@@ -81,7 +81,7 @@ def _deliver(sweep: Sweep, claim: Claim) -> None:
     try:
         if not is_behind(sweep):
             deliver(sweep, Source(claim.run.run_id, claim.batch.number))
-    except StoreError as error:
+    except (StoreError, ConfigurationError) as error:
         event(log, logging.WARNING, "delivery_put_off", **_ids(claim), error=error)
 
 
@@ -101,14 +101,15 @@ def _work(sweep: Sweep, claim: Claim) -> None:
         _stop(sweep, claim, RunOutcome.BUDGET_EXHAUSTED, reason)
     elif claim.batch.attempts > sweep.options.batch_attempts:
         _give_up(sweep, claim)
-    elif claim.batch.kind is BatchKind.LATE:
-        clean_late_writes(sweep.store, claim, sweep.options, now)
     else:
         _sweep(sweep, claim, now)
 
 
 def _sweep(sweep: Sweep, claim: Claim, now: datetime) -> None:
     try:
+        if claim.batch.kind is BatchKind.LATE:
+            clean_late_writes(sweep.store, claim, sweep.options, now)
+            return
         rule = sweep.rule(claim.run.policy, claim.run.started_at)
         sweep_threads(sweep, claim, rule, now)
     except (LiveThreadFilterError, ConfigurationError) as error:

@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from retention.errors import RetentionError, StoreError, StoreUnavailableError
+from retention.errors import (
+    ConfigurationError,
+    RetentionError,
+    StoreError,
+    StoreUnavailableError,
+)
 from retention.sweep import Sweep
 from stores import Access
 from stores.address import sqlite_path
@@ -156,7 +161,7 @@ class _Follower:
         Raises:
             StoreError: Its record is gone, so that nobody will tell how it ended.
         """
-        with suppress(StoreUnavailableError):
+        with suppress(StoreUnavailableError, ConfigurationError):
             run = self.sweep.store.runs.get(self.run_id)
             if run is None and self.is_known:
                 raise StoreError(

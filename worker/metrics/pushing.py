@@ -2,7 +2,7 @@
 
 import logging
 
-from retention.errors import StoreError
+from retention.errors import ConfigurationError, StoreError
 from retention.events import event
 from retention.ports import RunLog
 from worker.metrics.families import Reading, registry_of
@@ -27,7 +27,7 @@ class PushedMetrics:
         """Push the totals, now that this run has ended; it has, whatever comes of this."""
         try:
             self._push(runs)
-        except (PushError, StoreError) as error:
+        except (PushError, StoreError, ConfigurationError) as error:
             event(
                 log,
                 logging.WARNING,

@@ -52,7 +52,7 @@ class MetricsApp:
             return "405 Method Not Allowed", _TEXT, b"only GET and HEAD are answered\n"
         try:
             return page(environ)
-        except (StoreError, ValueError, OverflowError) as error:
+        except (StoreError, ConfigurationError, ValueError, OverflowError) as error:
             # A total that somebody broke is the store's fault as well. The reason may name hosts
             # and roles: it is for the log, not for whoever asks.
             event(log, logging.ERROR, "store_not_read", error=error)
