@@ -27,6 +27,7 @@ from retention.errors import ConfigurationError
 from stores.options import StoreOptions
 from stores.redis.connection import AsyncConnection, Connection
 from stores.redis.errors import translated
+from stores.redis.handshake import check_tls
 from stores.redis_address import RedisPlace
 
 #: A server that is there answers sooner; one that is not must not hold up a sweep.
@@ -73,6 +74,9 @@ def connected(place: RedisPlace, options: StoreOptions) -> Iterator[Connection]:
         ConfigurationError: The server refuses the user, or is no cluster.
         StoreUnavailableError: It cannot be reached.
     """
+    if place.tls:
+        # The async half gives a handshake no longer than a connection by itself.
+        check_tls(place, _connect_seconds(options))
     with ExitStack() as stack:
         with translated():
             clients = _clients(_SYNC, place, options)
@@ -123,12 +127,16 @@ def _settings(driver: _Driver, place: RedisPlace, options: StoreOptions) -> dict
         "decode_responses": False,
         "max_connections": _CONNECTIONS,
         "socket_timeout": seconds,
-        "socket_connect_timeout": min(_CONNECT_SECONDS, seconds),
+        "socket_connect_timeout": _connect_seconds(options),
         # What took the whole time once is not asked for again: the caller's time is bounded too.
         "retry": driver.retry(pauses, _RETRIES, supported_errors=(LostError,)),
         **({"ssl": True} if place.tls else {}),
         **{name: _TYPES.get(name, str)(value) for name, value in given.items()},
     }
+
+
+def _connect_seconds(options: StoreOptions) -> float:
+    return min(_CONNECT_SECONDS, options.statement_timeout.total_seconds())
 
 
 def _check_files(place: RedisPlace) -> None:
