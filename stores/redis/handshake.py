@@ -1,7 +1,7 @@
 """Whether TLS is spoken where it is to be, asked before redis-py is.
 
-A port without TLS waits for the rest of what it takes for a command. The sync half of redis-py gives
-the handshake the time of a whole statement; here it has no more than a connection has.
+A port without TLS waits for the rest of what it takes for a command. The sync half of redis-py
+gives the handshake the time of a whole statement; here it has no more than a connection has.
 """
 
 import contextlib
