@@ -28,6 +28,7 @@ from stores.options import StoreOptions
 from stores.redis.connection import AsyncConnection, Connection
 from stores.redis.errors import translated
 from stores.redis.handshake import check_tls
+from stores.redis.wrong_types import AsyncNamingConnection, NamingConnection
 from stores.redis_address import RedisPlace
 
 #: A server that is there answers sooner; one that is not must not hold up a sweep.
@@ -82,7 +83,7 @@ def connected(place: RedisPlace, options: StoreOptions) -> Iterator[Connection]:
             clients = _clients(_SYNC, place, options)
         for client in clients:
             stack.callback(client.close)
-        yield Connection(clients[0])
+        yield NamingConnection(clients[0])
 
 
 @asynccontextmanager
@@ -93,7 +94,7 @@ async def aconnected(place: RedisPlace, options: StoreOptions) -> AsyncIterator[
             clients = _clients(_ASYNC, place, options)
         for client in clients:
             stack.push_async_callback(client.aclose)
-        yield AsyncConnection(clients[0])
+        yield AsyncNamingConnection(clients[0])
 
 
 def _clients(driver: _Driver, place: RedisPlace, options: StoreOptions) -> list[Any]:
