@@ -17,10 +17,14 @@ def cannot(store: CheckpointStore, what: str) -> ConfigurationError:
 
 @dataclass(frozen=True, slots=True)
 class HoldsPage:
-    """Some entries with a hold, in the store's order; a ``cursor`` of None ends the listing."""
+    """Some entries with a hold, in the store's order; a ``cursor`` of None ends the listing.
+
+    ``faults`` are held threads whose entry cannot be read, each with a line that says where.
+    """
 
     entries: Sequence[LedgerEntry]
     cursor: str | None
+    faults: Mapping[str, str] = field(default_factory=dict)
 
 
 @runtime_checkable

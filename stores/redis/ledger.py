@@ -161,9 +161,10 @@ class RedisLedger:
         """
         script = thread_script("holds_page", "row", "order")
         found, cursor = self._connection.run(listing(script, after, limit, "holds"))
-        entries = (item.facts.checked().entry for item in found)
+        entries = (item.facts.entry for item in found)
+        faults = {f.thread_id: f.fault for f, _ in found if f.fault is not None}
         # The index may name threads that expired with their holds.
-        return HoldsPage([entry for entry in entries if entry and entry.hold], cursor)
+        return HoldsPage([entry for entry in entries if entry and entry.hold], cursor, faults)
 
     def end(self, thread_id: str, ended: Ended, refusal: Refusal) -> str | None:
         """Mark a thread finished for good, unless its state forbids that; it is compared again.

@@ -183,9 +183,9 @@ class RelationalLedger:
             if not self._db.has_own_tables():
                 return HoldsPage([], None)
             ids = [row[0] for row in tx.rows(self._sql[name], **params)]
-            entries = self.entries_in(tx, ids)
+            entries, faults = self.read_in(tx, ids)
         cursor = cursor_of(ids[-1]) if len(ids) == limit else None
-        return HoldsPage([entries[thread_id] for thread_id in ids], cursor)
+        return HoldsPage([entries[i] for i in ids if i in entries], cursor, faults)
 
     def end(self, thread_id: str, ended: Ended, refusal: Refusal) -> str | None:
         """Mark a thread finished for good, unless its state, read under its lock, forbids that.

@@ -72,6 +72,28 @@ def test_what_is_no_cursor_is_refused(lab: Lab, cursor: str) -> None:
         ledger.holds_page(cursor, 1)
 
 
+@pytest.mark.parametrize("limit", [1, 2, 100])
+def test_an_entry_that_cannot_be_read_is_named_and_hides_no_other(lab: Lab, limit: int) -> None:
+    ids = ["a", "broken", "z"]
+    lab.store.ledger.start(ids)
+    lab.store.ledger.hold(ids, Hold("audit"))
+    lab.direct.declare("broken", -5)
+    ledger, cursor = lab.store.ledger, None
+    assert isinstance(ledger, SupportsHoldsListing)
+    found: list[str] = []
+    faults: dict[str, str] = {}
+    while True:
+        page = ledger.holds_page(cursor, limit)
+        found += [entry.thread_id for entry in page.entries]
+        faults |= page.faults
+        cursor = page.cursor
+        if cursor is None:
+            break
+    assert sorted(found) == ["a", "z"]
+    assert set(faults) == {"broken"}
+    assert "says of thread 'broken' cannot be read" in faults["broken"]
+
+
 @on_redis
 def test_a_hold_that_expired_with_its_thread_is_not_listed(lab: Lab) -> None:
     lab.store.ledger.start(["t", "u"])

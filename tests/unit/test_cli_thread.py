@@ -58,7 +58,8 @@ def test_a_hold_is_placed_listed_and_released(path: Path) -> None:
     assert found == document
     assert "case 7" in listed(path).out
     assert thread(path, "release", "--json").answer == {"thread_id": "old-0000", "released": True}
-    assert listed(path, "--json").answer == {"holds": [], "next_cursor": None}
+    none = listed(path, "--json").answer
+    assert none == {"holds": [], "unreadable": [], "next_cursor": None}
     assert listed(path).out == "no thread is held\n"
 
 
@@ -113,6 +114,26 @@ def test_holds_are_listed_page_by_page(path: Path) -> None:
         2,
         "retention: 'nonsense' is no cursor of a list of holds\n",
     )
+
+
+def test_a_hold_that_cannot_be_read_is_named_on_stderr_beside_the_others(path: Path) -> None:
+    with open_store(str(path)) as store:
+        store.ledger.hold(["old-0000", "old-0001"], Hold("audit"))
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(
+            "UPDATE retention_threads SET hold_until = 'junk' WHERE thread_id = 'old-0000'"
+        )
+    found = listed(path, "--json")
+    assert found.status == 3
+    assert [entry["thread_id"] for entry in found.answer["holds"]] == ["old-0001"]
+    (unread,) = found.answer["unreadable"]
+    assert unread["thread_id"] == "old-0000"
+    assert found.err == f"retention: {unread['error']}\n"
+    shown = listed(path)
+    assert (shown.status, "old-0001" in shown.out, shown.err) == (3, True, found.err)
+    thread(path, "release", thread_id="old-0001")
+    alone = listed(path)
+    assert (alone.status, alone.out, alone.err) == (3, "", found.err)
 
 
 def test_a_lapsed_hold_is_listed_as_lapsed(path: Path) -> None:

@@ -10,6 +10,7 @@ from retention.explaining import hold_json
 from retention.threads import Hold, LedgerEntry
 from stores import Access
 from worker.cli.exit_status import ExitStatus
+from worker.cli.failures import say
 from worker.cli.invocation import Invocation, common_options, pass_invocation
 from worker.cli.opening import opened
 from worker.cli.printing import print_json, print_line, print_table
@@ -85,7 +86,10 @@ def release(invocation: Invocation, thread_id: str) -> ExitStatus:
 @common_options
 @pass_invocation
 def holds(invocation: Invocation, limit: int, after: str | None) -> ExitStatus:
-    """List the threads that are held, by whom, until when and why; lapsed holds too."""
+    """List the threads that are held, by whom, until when and why; lapsed holds too.
+
+    One whose entry cannot be read is named on stderr, and the exit status is 3.
+    """
     with opened(invocation, Access.READ) as sweep:
         ledger, now = sweep.store.ledger, sweep.clock()
         if not isinstance(ledger, SupportsHoldsListing):
@@ -93,10 +97,13 @@ def holds(invocation: Invocation, limit: int, after: str | None) -> ExitStatus:
         page = ledger.holds_page(after, limit)
     if invocation.as_json:
         found = [_document(entry, now) for entry in page.entries]
-        print_json({"holds": found, "next_cursor": page.cursor})
+        unread = [{"thread_id": t, "error": fault} for t, fault in page.faults.items()]
+        print_json({"holds": found, "unreadable": unread, "next_cursor": page.cursor})
     else:
         _show(page, now)
-    return ExitStatus.DONE
+    for fault in page.faults.values():
+        say(fault, invocation)
+    return ExitStatus.PARTIAL if page.faults else ExitStatus.DONE
 
 
 def _document(entry: LedgerEntry, now: datetime) -> dict[str, Any]:
@@ -105,16 +112,16 @@ def _document(entry: LedgerEntry, now: datetime) -> dict[str, Any]:
 
 
 def _show(page: HoldsPage, now: datetime) -> None:
-    if not page.entries and page.cursor is None:
-        print_line("no thread is held")
-        return
     documents = [_document(entry, now) for entry in page.entries]
-    print_table(
-        ("thread", "until", "by", "since", "reason"),
-        [
-            (d["thread_id"], d["until"] if d["on"] else "lapsed", d["by"], d["at"], d["reason"])
-            for d in documents
-        ],
-    )
+    if documents:
+        print_table(
+            ("thread", "until", "by", "since", "reason"),
+            [
+                (d["thread_id"], d["until"] if d["on"] else "lapsed", d["by"], d["at"], d["reason"])
+                for d in documents
+            ],
+        )
+    elif page.cursor is None and not page.faults:
+        print_line("no thread is held")
     if page.cursor is not None:
         print_line(f"more: --after {page.cursor}")
