@@ -1,9 +1,11 @@
 """Which batches owe a delivery, in SQL: columns of the batch, found by an index of their own."""
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
+from typing import Any
 
 from retention.deliveries import Delivery, Undelivered
+from retention.errors import StoreError
 from retention.runs import Batch, Source
 from stores.relational.database import Database, Row, Transaction
 from stores.runlog.encoding import (
@@ -12,6 +14,9 @@ from stores.runlog.encoding import (
     dump_outcomes,
     load_deliveries,
 )
+from stores.runlog.records import sources_of
+
+_LONG_SINCE = datetime(1970, 1, 1, tzinfo=UTC)
 
 #: Reads a batch within a transaction.
 ReadBatch = Callable[[Transaction, str, int], Batch | None]
@@ -29,8 +34,7 @@ class RelationalDeliveries:
     def pending(self, now: datetime, limit: int) -> list[Source]:
         """Batches that owe a delivery whose next try has come, longest due first."""
         with self._db.reading() as tx:
-            rows = tx.rows(self._sql["pending"], now=now, limit=limit)
-        return [Source(run_id, number) for run_id, number in rows]
+            return sources_of(tx.rows(self._sql["pending"], now=now, limit=limit))
 
     def take(self, source: Source, now: datetime, until: datetime) -> Undelivered | None:
         """Put a due delivery off until an instant, and read it; None if it is not due."""
@@ -95,7 +99,15 @@ class RelationalDeliveries:
 
     def _read(self, tx: Transaction, row: Row) -> Undelivered | None:
         run_id, number, deliver_at, deliveries = row
-        batch, at = self._read_batch(tx, run_id, number), self._db.instant(deliver_at)
-        if batch is None or at is None:  # pragma: no cover - read in one transaction with its row
+        named = sources_of([(run_id, number)])
+        batch = self._read_batch(tx, run_id, number) if named else None
+        if batch is None:
             return None
-        return Undelivered(batch, at, load_deliveries(deliveries))
+        return Undelivered(batch, self._instant(deliver_at), load_deliveries(deliveries))
+
+    def _instant(self, deliver_at: Any) -> datetime:
+        """When it is due; long since, where that cannot be read."""
+        try:
+            return self._db.instant(deliver_at) or _LONG_SINCE
+        except StoreError:
+            return _LONG_SINCE

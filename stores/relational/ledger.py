@@ -14,6 +14,7 @@ from stores.cursors import cursor_of, read_cursor
 from stores.relational.database import Database, Row, Transaction
 from stores.relational.park_rows import ParkRows
 from stores.relational.rows import ThreadRows
+from stores.texts import parted, text_of
 from stores.thread_ids import named
 
 _LOCKS_A_TRANSACTION = 500
@@ -182,9 +183,15 @@ class RelationalLedger:
         with self._db.reading() as tx:
             if not self._db.has_own_tables():
                 return HoldsPage([], None)
-            ids = [row[0] for row in tx.rows(self._sql[name], **params)]
+            held = [row[0] for row in tx.rows(self._sql[name], **params)]
+            ids, broken = parted(held)
             entries, faults = self.read_in(tx, ids)
-        cursor = cursor_of(ids[-1]) if len(ids) == limit else None
+        # Ids that are bytes come last: no cursor leads behind one.
+        is_cut = len(held) == limit and isinstance(held[-1], str)
+        cursor = cursor_of(held[-1]) if is_cut else None
+        faults |= {
+            i: f"retention_threads holds {i}, which is no id: delete that row" for i in broken
+        }
         return HoldsPage([entries[i] for i in ids if i in entries], cursor, faults)
 
     def end(self, thread_id: str, ended: Ended, refusal: Refusal) -> str | None:
@@ -234,7 +241,8 @@ class RelationalLedger:
         are few. One with an open ask stays. Asks and barriers that are long past go too.
         """
         with self._db.transaction() as tx:
-            ids = [row[0] for row in tx.rows(self._sql["bare"], before=before, limit=limit)]
+            rows = tx.rows(self._sql["bare"], before=before, limit=limit)
+            ids, _ = parted(row[0] for row in rows)
             bare = set(ids) - self._rows.holding(tx, ids)
             if self._parks is not None and bare:
                 bare -= self._parks.open_asks(tx, sorted(bare), self._clock())
@@ -346,11 +354,13 @@ class RelationalLedger:
         if waiting is not None or finished is not None:
             declared = ThreadRetention(waiting, finished)
         reason, until, by, at, *end = said
-        hold = None if reason is None else Hold(reason, instant(until), by, instant(at))
-        ended_at = instant(end[0])
-        ended = None if ended_at is None else Ended(ended_at, *end[1:])
+        hold = None
+        if reason is not None:
+            hold = Hold(text_of(reason) or "", instant(until), text_of(by), instant(at))
+        ended_at, ended_by, why = instant(end[0]), *map(text_of, end[1:])
+        ended = None if ended_at is None else Ended(ended_at, ended_by or "", why or "")
         dates = (instant(started), instant(marked), instant(due))
-        return LedgerEntry(thread_id, *dates, declared, owner, hold, ended)
+        return LedgerEntry(thread_id, *dates, declared, text_of(owner), hold, ended)
 
 
 def _chunks(thread_ids: Collection[str]) -> Iterator[list[str]]:

@@ -1,8 +1,11 @@
 """The pause of a store in SQL: a table of one row."""
 
+from typing import Any
+
 from retention.brakes import Pause
 from retention.errors import StoreError
 from stores.relational.database import Database
+from stores.texts import text_of
 
 
 class RelationalPauses:
@@ -41,8 +44,16 @@ class RelationalPauses:
             rows = tx.rows(self._sql["current"])
         if not rows:
             return None
-        at, until, by, reason = rows[0]
+        try:
+            return self._pause(*rows[0])
+        except StoreError as error:
+            raise StoreError(
+                f"the pause in retention_pauses cannot be read ({error}): `retention sweep pause` "
+                "puts another in its place, and `retention sweep resume` ends that"
+            ) from error
+
+    def _pause(self, at: Any, until: Any, by: Any, reason: Any) -> Pause:
         placed = self._db.instant(at)
         if placed is None:  # pragma: no cover - the column takes no NULL
-            raise StoreError("the pause in retention_pauses has no beginning")
-        return Pause(placed, self._db.instant(until), by, reason)
+            raise StoreError("it has no beginning")
+        return Pause(placed, self._db.instant(until), text_of(by), text_of(reason))

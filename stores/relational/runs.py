@@ -25,13 +25,10 @@ from retention.threads import Horizon
 from stores.relational.database import Database, Row, Statement, Transaction
 from stores.relational.deliveries import RelationalDeliveries
 from stores.relational.pauses import RelationalPauses
-from stores.runlog.encoding import (
-    dump_candidates,
-    dump_counts,
-    dump_outcomes,
-)
-from stores.runlog.records import BATCH_COLUMNS, RUN_COLUMNS, batch_of, counts_of, readable, run_of
+from stores.runlog import records
+from stores.runlog.encoding import dump_candidates, dump_counts, dump_outcomes
 from stores.runlog.totals import counters, latest, of_closed, of_plan
+from stores.texts import is_text
 
 log = logging.getLogger("retention.sweep")
 
@@ -53,7 +50,7 @@ class RelationalRunLog:
         """Keep the log in this database."""
         self._db = db
         self._sql = {
-            name: sql.replace("{run}", RUN_COLUMNS).replace("{batch}", BATCH_COLUMNS)
+            name: records.with_columns(sql)
             for name, sql in db.sql("stores.relational", "runs.sql").items()
         }
         self.deliveries = RelationalDeliveries(db, self._batch_in)
@@ -131,7 +128,7 @@ class RelationalRunLog:
         """Batches with deleted threads not looked at again yet, or not since they aged."""
         with self._db.reading() as tx:
             rows = tx.rows(self._sql["late_sources"], before=before, limit=limit)
-        return [Source(run_id, number) for run_id, number in rows]
+        return records.sources_of(rows)
 
     def claim(
         self, run_id: str, number: int, token: str, now: datetime, until: datetime
@@ -344,7 +341,7 @@ class RelationalRunLog:
     def _sum(self, tx: Transaction, run_id: str) -> tuple[Counts, int]:
         counts, examined = Counts(), 0
         for kind, text in tx.rows(self._sql["counts"], run_id=run_id):
-            batch = counts_of(text, run_id)
+            batch = records.counts_of(text, run_id)
             counts += batch
             examined += batch.everything() if kind == BatchKind.SWEEP else 0
         return counts, examined
@@ -354,7 +351,7 @@ class RelationalRunLog:
         return self._batch(tx, rows[0]) if rows else None
 
     def _batch(self, tx: Transaction, row: Row) -> Batch:
-        batch = batch_of(row, self._db.instant)
+        batch = records.batch_of(row, self._db.instant)
         if batch.source is not None:
             origin = self._batch_in(tx, batch.source.run_id, batch.source.number)
             batch.candidates = origin.deleted() if origin else []
@@ -364,8 +361,10 @@ class RelationalRunLog:
         return batch
 
     def _run(self, row: Row) -> Run:
-        remedy = f"`retention sweep cancel {quote(str(row[0]))} --yes` ends it"
-        return run_of(row, self._db.instant, "retention_runs", remedy)
+        remedy = "delete that row"
+        if is_text(row[0]):
+            remedy = f"`retention sweep cancel {quote(row[0])} --yes` ends it"
+        return records.run_of(row, self._db.instant, "retention_runs", remedy)
 
     def _readable(self, name: str, limit: int, **params: object) -> list[Run]:
         """Runs of a listing; one that cannot be read hides no other, and is said in the log."""
@@ -375,7 +374,7 @@ class RelationalRunLog:
         while True:
             with self._db.reading() as tx:
                 rows = tx.rows(self._sql[name], limit=asked, **params)
-            runs, broken = readable(rows, self._run)
+            runs, broken = records.readable(rows, self._run)
             if len(runs) >= limit or len(rows) < asked:
                 break
             asked += len(broken)

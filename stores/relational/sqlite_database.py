@@ -20,9 +20,13 @@ from retention.errors import (
 from stores.relational.database import Answer, Row, Statement
 from stores.relational.schema import OWN_TABLES, statements, tables_of_threads
 from stores.relational.statements import load
+from stores.texts import is_text
 
 #: Words of SQLite's own messages that another try may not meet again.
 _PASSING = re.compile(r"locked|busy|disk I/O error|disk is full", re.IGNORECASE)
+
+#: Parameters that say where the page before ended, with what was read there.
+_PLACES = frozenset({"after", "after_at", "after_id"})
 
 #: Stands for a list of ids until a statement is run with some.
 _LIST = "IN (:ids)"
@@ -58,7 +62,7 @@ class SqliteTransaction:
     def rows(self, statement: str, **params: Any) -> list[Row]:
         """Run a statement and read all its rows."""
         self._stopwatch.start()
-        return self._connection.execute(*_spread(statement, params)).fetchall()
+        return self._connection.execute(*_as_kept(*_spread(statement, params))).fetchall()
 
     def change(self, statement: str, **params: Any) -> int:
         """Run a statement and say how many rows it changed."""
@@ -209,6 +213,19 @@ def _spread(statement: str, params: Mapping[str, Any]) -> tuple[str, dict[str, A
     bound |= {f"id{i}": thread_id for i, thread_id in enumerate(ids)}
     marks = ", ".join(f":id{i}" for i in range(len(ids)))
     return statement.replace(_LIST, f"IN ({marks})"), bound
+
+
+def _as_kept(statement: str, bound: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Let a page begin behind a row that holds what is no text, as the row has it.
+
+    Ids that are asked for by themselves are refused.
+    """
+    for name in _PLACES & bound.keys():
+        value = bound[name]
+        if isinstance(value, str) and not is_text(value):
+            statement = re.sub(rf":{name}\b", f"CAST(:{name} AS TEXT)", statement)
+            bound[name] = value.encode("utf-8", "surrogateescape")
+    return statement, bound
 
 
 def _bound(params: Mapping[str, Any]) -> dict[str, Any]:

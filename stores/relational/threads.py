@@ -1,8 +1,10 @@
 """Reading threads from SQL: heads from the savers' tables, the rest from the ledger."""
 
+import logging
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
+from retention.events import event
 from retention.ids import instant_of, lowest_id_at
 from retention.operator import Scalar
 from retention.ports import Page
@@ -10,6 +12,9 @@ from retention.threads import ThreadFacts
 from stores.relational.database import Database, Transaction
 from stores.relational.ledger import RelationalLedger
 from stores.relational.rows import Head, ThreadRows
+from stores.texts import parted
+
+log = logging.getLogger("retention.sweep")
 
 
 class RelationalThreads:
@@ -90,7 +95,10 @@ class RelationalThreads:
     ) -> Page:
         with self._db.reading() as tx:
             listed = self._ledger.page_in(tx, name, now, after, limit)
-            thread_ids = [thread_id for _, thread_id in listed]
+            thread_ids, broken = parted(thread_id for _, thread_id in listed)
+            if broken:
+                number, first = len(broken), broken[0]
+                event(log, logging.ERROR, "thread_ids_unreadable", threads=number, first=first)
             facts = self.facts_in(tx, thread_ids)
             cursor = listed[-1] if len(listed) == limit else None
             return Page([facts[thread_id] for thread_id in thread_ids], cursor)

@@ -1,7 +1,7 @@
 """Records of the run log as what they say. One that somebody broke must not stop every sweep."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -20,6 +20,7 @@ from retention.runs import (
     ThreadOutcome,
 )
 from stores.runlog.encoding import load_candidates, load_counts, load_outcomes
+from stores.texts import is_text, literal, text_of
 
 log = logging.getLogger("retention.sweep")
 
@@ -40,6 +41,11 @@ BATCH_COLUMNS = (
 )
 
 
+def with_columns(sql: str) -> str:
+    """A statement that reads ``{run}`` or ``{batch}`` with the columns of a record."""
+    return sql.replace("{run}", RUN_COLUMNS).replace("{batch}", BATCH_COLUMNS)
+
+
 def run_of(row: Row, instant: Instants, where: str, remedy: str = "mend or delete it") -> Run:
     """A run from its record; ``where`` says where it lies, ``remedy`` what to do about it.
 
@@ -50,13 +56,13 @@ def run_of(row: Row, instant: Instants, where: str, remedy: str = "mend or delet
     started, lease, planned, counts, closed, published = row[7:]
     try:
         return Run(
-            run_id,
+            text_of(run_id) or "",
             RetentionPolicy(int(waiting), int(finished)),
             _known(instant(started)),
             _known(instant(lease)),
             RunState(state),
             RunOutcome(outcome) if outcome else None,
-            reason,
+            text_of(reason),
             bool(int(allow)),
             int(planned),
             counts_of(counts, run_id),
@@ -86,17 +92,35 @@ def batch_of(row: Row, instant: Instants) -> Batch:
     run_id, number, kind, source_run, source_number, candidates, outcomes = row[:7]
     attempts, claimed_until, done_at = row[7:]
     named, became = _threads(run_id, number, candidates, outcomes)
+    claimed, done = (_instant(run_id, number, instant, at) for at in (claimed_until, done_at))
     return Batch(
         run_id,
         number,
         named,
         BatchKind(kind) if kind in _KINDS else BatchKind.SWEEP,
-        None if source_run is None else Source(source_run, source_number),
+        None if source_run is None else _source(source_run, source_number),
         became,
         attempts,
-        instant(claimed_until),
-        instant(done_at),
+        claimed,
+        done,
     )
+
+
+def _source(run_id: Any, number: Any) -> Source | None:
+    return next(iter(sources_of([(run_id, number)])), None)
+
+
+def sources_of(rows: Iterable[Row]) -> list[Source]:
+    """Batches from their runs and numbers; what names none is said in the log."""
+    found: list[Source] = []
+    for run_id, number in rows:
+        if is_text(run_id) and isinstance(number, int):
+            found.append(Source(run_id, number))
+        else:
+            run, batch = (v if is_text(v) else literal(v) for v in (run_id, number))
+            error = "it names no batch"
+            event(log, logging.ERROR, "batch_unreadable", run=run, batch=batch, error=error)
+    return found
 
 
 def counts_of(text: str, run_id: str) -> Counts:
@@ -116,6 +140,14 @@ def _threads(
     except StoreError as error:
         event(log, logging.ERROR, "batch_unreadable", run=run_id, batch=number, error=error)
         return [], {}
+
+
+def _instant(run_id: str, number: int, instant: Instants, at: Any) -> datetime | None:
+    try:
+        return instant(at)
+    except StoreError as error:
+        event(log, logging.ERROR, "batch_unreadable", run=run_id, batch=number, error=error)
+        return None
 
 
 def _known(instant: datetime | None) -> datetime:
