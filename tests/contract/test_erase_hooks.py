@@ -249,3 +249,23 @@ def test_what_a_runs_batch_owes_is_not_dropped_as_that_of_an_erase(lab: Lab) -> 
 
 def _die() -> None:
     raise SystemExit
+
+
+def test_an_outage_while_an_erase_that_died_is_looked_at_leaves_it_to_the_next_tick(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = Told()
+    sweep = sweep_of(lab, hooks(files=told))
+    owe_erase(sweep, "t")
+    lab.clock.advance(6)
+
+    def gone(*_: object) -> None:
+        raise StoreUnavailableError("no answer")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(type(lab.worker.deleter), "holdings", gone)
+        with pytest.raises(StoreUnavailableError):
+            repair(sweep)
+    lab.clock.advance(6)
+    repair(sweep)
+    assert (told.ids, owed(lab)) == (["t"], 0)
