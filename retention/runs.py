@@ -62,11 +62,16 @@ class Outcome(StrEnum):
 
 # Named tuples, as made by the million: see the facts of a thread.
 class Candidate(NamedTuple):
-    """A thread of a plan. ``head`` is the newest checkpoint id then known, if any."""
+    """A thread of a plan. ``head`` is the newest checkpoint id then known, if any.
+
+    ``revision`` is given where the plan's facts alone let the thread go: as long as it is of that
+    revision, they still do.
+    """
 
     thread_id: str
     horizon: Horizon
     head: str | None = None
+    revision: str | None = None
 
 
 class ThreadOutcome(NamedTuple):
@@ -116,6 +121,14 @@ class Batch:
             for i, o in sorted(self.outcomes.items())
             if o.outcome is Outcome.DELETED and o.head is not None
         ]
+
+    def deleted_heads(self) -> dict[str, str]:
+        """The threads this batch deleted, each with its head at the delete."""
+        return {
+            self.candidates[i].thread_id: o.head
+            for i, o in self.outcomes.items()
+            if o.outcome is Outcome.DELETED and o.head is not None
+        }
 
     def counts(self) -> "Counts":
         """The batch's outcomes, counted."""

@@ -87,6 +87,9 @@ class ThreadFacts(NamedTuple):
 
     ``fault`` is a line that says what of the thread could not be read, and where; there is no
     entry then.
+
+    ``revision`` names the state of the thread that all this is true of, by a value that no other
+    state of it has; None where the store keeps none.
     """
 
     thread_id: str
@@ -95,6 +98,7 @@ class ThreadFacts(NamedTuple):
     entry: LedgerEntry | None = None
     metadata: Mapping[str, Scalar] | None = None
     fault: str | None = None
+    revision: str | None = None
 
     def checked(self) -> Self:
         """These facts, for what needs all of them.

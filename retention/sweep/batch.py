@@ -15,7 +15,7 @@ from retention.errors import (
 from retention.events import event
 from retention.filters import ask
 from retention.ports import CheckpointStore, Claim
-from retention.runs import Candidate, Outcome, ThreadOutcome
+from retention.runs import Outcome, ThreadOutcome
 from retention.sweep.context import Sweep
 from retention.sweep.options import SweepOptions
 from retention.sweep.pacing import is_shared
@@ -54,7 +54,8 @@ def clean_late_writes(
         ClaimLostError: Another worker has the batch by now.
         StoreUnavailableError: Another try may work.
     """
-    _delete_remnants(store, claim, claim.batch.candidates, options, now, whole=True)
+    heads = {c.thread_id: c.head for c in claim.batch.candidates if c.head is not None}
+    _delete_remnants(store, claim, heads, options, now, whole=True)
     log_outcomes(claim)
 
 
@@ -106,20 +107,21 @@ def _settle(
 
 def _look_again(store: CheckpointStore, claim: Claim, options: SweepOptions, now: datetime) -> None:
     """Delete what runs wrote while their threads were deleted; name a thread that stays."""
-    _delete_remnants(store, claim, claim.batch.deleted(), options, now, whole=False)
+    _delete_remnants(store, claim, claim.batch.deleted_heads(), options, now, whole=False)
 
 
 def _delete_remnants(
     store: CheckpointStore,
     claim: Claim,
-    deleted: Sequence[Candidate],
+    heads: Mapping[str, str],
     options: SweepOptions,
     now: datetime,
     *,
     whole: bool,
 ) -> None:
-    heads = {c.thread_id: c.head for c in deleted if c.head is not None}
     remnants = store.deleter.remnants(heads, whole=whole) if heads else set()
+    if not remnants:
+        return
     outcomes: dict[int, ThreadOutcome] = {}
     for index, candidate in enumerate(claim.batch.candidates):
         if candidate.thread_id not in remnants:

@@ -61,9 +61,19 @@ def _chosen(
             if facts.thread_id in unreadable:
                 continue
             unreadable.add(facts.thread_id)
+        elif facts.revision is not None and not rule.policies and _may_go(facts, horizon, rule):
+            # An operator's policy may be changed before its batch; what goes without one goes
+            # with any.
+            yield Candidate(facts.thread_id, horizon, facts.head, facts.revision)
+            continue
         elif not is_past(facts, rule):
             continue
         yield Candidate(facts.thread_id, horizon, facts.head)
+
+
+def _may_go(facts: ThreadFacts, horizon: Horizon, rule: Rule) -> bool:
+    """Whether nothing but a filter can spare the thread as it is."""
+    return horizon is Horizon.FINISHED and rule.judge(facts) is Verdict.FINISHED
 
 
 def _pages(read: Callable[[Cursor | None], Page]) -> Iterator[ThreadFacts]:

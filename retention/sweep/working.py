@@ -2,7 +2,7 @@
 
 import logging
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -15,7 +15,7 @@ from retention.errors import (
 )
 from retention.events import event
 from retention.ports import Claim
-from retention.runs import BatchKind, Counts, Outcome, RunOutcome, Source, ThreadOutcome
+from retention.runs import Batch, BatchKind, Counts, Outcome, RunOutcome, Source, ThreadOutcome
 from retention.sweep.batch import clean_late_writes, sweep_threads
 from retention.sweep.braking import hold_up
 from retention.sweep.context import Sweep
@@ -28,17 +28,18 @@ log = logging.getLogger("retention.sweep")
 class BatchReport:
     """What came of a call for one batch. ``retry_at``: somebody else's claim ends then.
 
-    ``held_up`` says why no batch may begin now.
+    ``held_up`` says why no batch may begin now; ``batch`` is the one that was worked on.
     """
 
     worked: bool
     retry_at: datetime | None = None
     held_up: str | None = None
-    counts: Counts = field(default_factory=Counts)
+    batch: Batch | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The report as JSON types: how many threads came to what, and no thread's name."""
-        totals = {str(outcome): self.counts.total(outcome) for outcome in Outcome}
+        counts = Counts() if self.batch is None else self.batch.counts()
+        totals = {str(outcome): counts.total(outcome) for outcome in Outcome}
         return {"worked": self.worked, **{name: n for name, n in totals.items() if n}}
 
 
@@ -71,7 +72,7 @@ def work_on(sweep: Sweep, run_id: str, number: int) -> BatchReport:
     if runs.count_open(run_id) == 0:
         sweep.dispatch.finish(run_id)
     _deliver(sweep, claim)
-    return BatchReport(worked=True, counts=claim.batch.counts())
+    return BatchReport(worked=True, batch=claim.batch)
 
 
 def _deliver(sweep: Sweep, claim: Claim) -> None:

@@ -1,9 +1,9 @@
 """Calls on many threads: one for some threads of a bucket, many of them in a round trip."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 from typing import Any
 
+from stores.redis.connection import Connection
 from stores.redis.layout import by_bucket, raw
 from stores.redis.requests import Arg, Call, Steps
 from stores.redis.scripts import Script
@@ -35,17 +35,24 @@ def on_threads(
     script: Script, thread_ids: Iterable[str], *args: Arg
 ) -> Steps[list[tuple[list[str], Any]]]:
     """Run a script on threads, given after the other arguments; the threads of each reply."""
-    chosen = _encoded(tuple(thread_ids))
-    calls = [Call(script, start, (*args, *raws)) for start, _, raws in chosen]
-    replies = yield from in_rounds(calls)
-    return [(ids, reply) for (_, ids, _), reply in zip(chosen, replies, strict=True)]
+    chosen = [*parts(thread_ids)]
+    replies = yield from in_rounds([*_calls(script, chosen, args)])
+    return [(ids, reply) for (_, ids), reply in zip(chosen, replies, strict=True)]
 
 
-# A sweep asks several things about the same threads, one after the other.
-@lru_cache(maxsize=4)
-def _encoded(thread_ids: tuple[str, ...]) -> list[tuple[bytes, list[str], list[bytes]]]:
-    """Threads as calls may take them, with their ids as they are sent."""
-    return [(start, ids, [raw(thread_id) for thread_id in ids]) for start, ids in parts(thread_ids)]
+def streamed(
+    connection: Connection, script: Script, thread_ids: Iterable[str], *args: Arg
+) -> Iterator[tuple[list[str], Any]]:
+    """The same, part by part as the server answers: what a sweep does for all its threads."""
+    chosen = [*parts(thread_ids)]
+    replies = connection.stream(_calls(script, chosen, args))
+    return zip((ids for _, ids in chosen), replies, strict=True)
+
+
+def _calls(
+    script: Script, chosen: Iterable[tuple[bytes, list[str]]], args: Sequence[Arg]
+) -> Iterator[Call]:
+    return (Call(script, start, (*args, *map(raw, ids))) for start, ids in chosen)
 
 
 def chosen_of(answered: Iterable[tuple[list[str], Any]]) -> set[str]:

@@ -6,7 +6,8 @@ answer was lost, so every script must come to the same when it runs twice.
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 from redis.cluster import RedisCluster
@@ -20,7 +21,8 @@ from redis.exceptions import (
 from redis.exceptions import ConnectionError as LostError
 
 from stores.redis.errors import translate, translated
-from stores.redis.requests import Call, Result, Steps
+from stores.redis.requests import Call, Result, Steps, command
+from stores.redis.streaming import Stream
 
 #: What a node says that is gone, or that has a slot no longer or not yet.
 _ELSEWHERE = (LostError, ClusterError, RedisClusterException, AskError, TryAgainError)
@@ -76,15 +78,31 @@ class Connection:
                     replies[i] = reply
         return _checked(replies)
 
+    def stream(self, calls: Iterable[Call]) -> Iterator[Any]:
+        """The replies of calls, in order, each digested while the server works on the next call.
+
+        Others' calls come in between, as they do not in what is sent together. In a cluster each
+        call waits for the reply before it. Raises as ``run`` does.
+        """
+        left = iter(calls)
+        if not isinstance(self.client, RedisCluster):
+            stream = Stream(self.client, left)
+            with translated():
+                for call, reply in stream:
+                    yield self.send([call])[0] if _failed([reply]) else reply
+            left = chain(stream.unanswered, left)
+        for call in left:
+            yield self.send([call])[0]
+
     def _sent(self, calls: Sequence[Call]) -> list[Any]:
         if len(calls) == 1:
             try:
-                return [self._for_one().execute_command(*_command(calls[0]))]
+                return [self._for_one().execute_command(*command(calls[0]))]
             except NoScriptError as error:
                 return [error]
         pipeline = self.client.pipeline(transaction=False)
         for call in calls:
-            pipeline.execute_command(*_command(call), **self._target(call))
+            pipeline.execute_command(*command(call), **self._target(call))
         replies: list[Any] = pipeline.execute(raise_on_error=False)
         return replies
 
@@ -151,21 +169,14 @@ class AsyncConnection:
     async def _sent(self, calls: Sequence[Call]) -> list[Any]:
         if len(calls) == 1:
             try:
-                return [await self.client.execute_command(*_command(calls[0]))]
+                return [await self.client.execute_command(*command(calls[0]))]
             except NoScriptError as error:
                 return [error]
         pipeline = self.client.pipeline(transaction=False)
         for call in calls:
-            pipeline.execute_command(*_command(call))
+            pipeline.execute_command(*command(call))
         replies: list[Any] = await pipeline.execute(raise_on_error=False)
         return replies
-
-
-def _command(call: Call) -> tuple[Any, ...]:
-    # The second key is for a slot on its way to another node: that refuses a call of several keys
-    # until all are there, and would let one through that names a single key which never exists.
-    keys = (call.start, call.start + b"expiry")
-    return ("EVALSHA", call.script.digest, len(keys), *keys, *call.args)
 
 
 def _failed(replies: Sequence[Any]) -> bool:

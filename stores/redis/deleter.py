@@ -4,24 +4,27 @@ Facts are read and judged first; the script that deletes compares the thread's r
 thread that changed in between is looked at again. Delete and outcome are one step in the bucket.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import groupby, islice
+from typing import NamedTuple
 
 from retention.abilities import Erased
-from retention.errors import ClaimLostError, StoreError, StoreUnavailableError
+from retention.errors import ClaimLostError, ConfigurationError, StoreError, StoreUnavailableError
 from retention.late_writes import DeadRows
 from retention.ports import Claim
-from retention.runs import Outcome, ThreadOutcome
+from retention.runs import Batch, Outcome, ThreadOutcome
 from retention.sweep.examine import examine_all
 from retention.threads import Judge, ThreadFacts
 from stores.options import StoreOptions
 from stores.redis import outcomes as kept
-from stores.redis.buckets import THREADS_A_CALL, chosen_of, in_rounds, on_threads
+from stores.redis.buckets import chosen_of, streamed
 from stores.redis.connection import Connection
 from stores.redis.dead import remove_dead
 from stores.redis.erasing import erase, read_holdings
 from stores.redis.layout import bucket_of, micros, raw
-from stores.redis.requests import Arg, Call, Steps
+from stores.redis.requests import Arg, Call
 from stores.redis.runs import RedisClaim, RedisRunLog
 from stores.redis.scripts import thread_script
 from stores.redis.threads import RedisThreads
@@ -29,9 +32,21 @@ from stores.redis.threads import RedisThreads
 #: How often a thread is judged that changes each time before it is deleted; then it is busy.
 _LOOKS = 3
 
-#: A thread to be deleted: its position in the batch, its id, revision, and outcome, both as it is
-#: and as its bucket keeps it.
-_Doomed = tuple[int, str, bytes, ThreadOutcome, bytes]
+#: Threads one call deletes: half a millisecond of its server, for which others wait.
+_DELETES_A_CALL = 20
+
+
+class _Doomed(NamedTuple):
+    """A thread to be deleted: its place in the batch, and its revision when it was judged.
+
+    ``written`` is the outcome as its bucket keeps it.
+    """
+
+    position: int
+    thread_id: str
+    revision: str
+    outcome: ThreadOutcome
+    written: bytes
 
 
 class RedisDeleter:
@@ -62,24 +77,27 @@ class RedisDeleter:
                 recorded in the buckets, and counted by whoever took over.
             StoreUnavailableError: Another try may work; the same holds.
             StoreError: A thread cannot be deleted; what was deleted beside it is recorded.
+            ConfigurationError: The user lacks a right; the same holds.
         """
         if not isinstance(claim, RedisClaim):
             raise TypeError(f"not a claim of this store: {claim!r}")
         outcomes: dict[int, ThreadOutcome] = {}
         left = [i for i in indexes if i not in claim.batch.outcomes]
         try:
+            outcomes.update(self._as_planned(claim, left, spared))
             for _ in range(_LOOKS):
-                outcomes.update(self._examined(claim, left, judge, spared))
                 left = [i for i in left if i not in outcomes]
                 if not left:
                     break
+                outcomes.update(self._examined(claim, left, judge, spared))
         except (ClaimLostError, StoreUnavailableError):
             raise
-        except StoreError:
+        except (StoreError, ConfigurationError):
             found = self._connection.run(kept.shut(claim.batch, claim.batch.attempts))
             self._runs.record_found(claim, found)
             raise
-        outcomes.update(dict.fromkeys(left, ThreadOutcome(Outcome.BUSY)))
+        busy = [i for i in left if i not in outcomes]
+        outcomes.update(dict.fromkeys(busy, ThreadOutcome(Outcome.BUSY)))
         self._runs.record(claim, outcomes)
 
     def holdings(self, thread_id: str) -> dict[str, int]:
@@ -94,11 +112,11 @@ class RedisDeleter:
             StoreError: Its facts cannot be read.
         """
         for _ in range(_LOOKS):
-            facts, revision = self._threads.known([thread_id])[thread_id]
+            facts = self._threads.facts([thread_id])[thread_id]
             if not may_go(facts.checked()):
                 return Erased(facts)
             held = self.holdings(thread_id)
-            if self._connection.run(erase(thread_id, revision)):
+            if self._connection.run(erase(thread_id, facts.revision)):
                 return Erased(facts, held)
         raise StoreUnavailableError(f"Redis: thread {thread_id!r} changes all the time")
 
@@ -107,7 +125,7 @@ class RedisDeleter:
 
         Nothing dead is ever walked here.
         """
-        return chosen_of(self._connection.run(on_threads(thread_script("remnants"), heads)))
+        return chosen_of(streamed(self._connection, thread_script("remnants"), heads))
 
     def remove_dead(self, thread_id: str, head: str, orphans_before: datetime) -> DeadRows:
         """Delete what the id still holds of the thread deleted at ``head``; say what it was.
@@ -117,56 +135,79 @@ class RedisDeleter:
         now = self._clock()
         return self._connection.run(remove_dead(thread_id, head, orphans_before, now))
 
+    def _as_planned(
+        self, claim: RedisClaim, indexes: Sequence[int], spared: Mapping[str, str]
+    ) -> dict[int, ThreadOutcome]:
+        """Delete the candidates that are as they were planned, without a look of their own.
+
+        A plan names them bucket by bucket.
+        """
+        return self._delete(claim, _planned(claim.batch, indexes, spared))
+
     def _examined(
         self, claim: RedisClaim, indexes: Sequence[int], judge: Judge, spared: Mapping[str, str]
     ) -> dict[int, ThreadOutcome]:
         """The outcomes of these candidates, but for those that changed while they were judged."""
         candidates = [claim.batch.candidates[i] for i in indexes]
-        known = self._threads.known([candidate.thread_id for candidate in candidates])
-        facts = {thread_id: found for thread_id, (found, _) in known.items()}
+        facts = self._threads.facts([candidate.thread_id for candidate in candidates])
         examined = examine_all(candidates, facts, judge, spared)
         outcomes: dict[int, ThreadOutcome] = {}
-        doomed: dict[bytes, list[_Doomed]] = {}
+        doomed: list[_Doomed] = []
         for position, outcome in examined.items():
             index, thread_id = indexes[position], candidates[position].thread_id
             written = kept.written(outcome)
             if written is None:
                 outcomes[index] = outcome
             else:
-                thread = (index, thread_id, known[thread_id][1], outcome, written)
-                doomed.setdefault(bucket_of(thread_id), []).append(thread)
-        outcomes.update(self._connection.run(_delete(claim, doomed)))
+                revision = facts[thread_id].revision or ""
+                doomed.append(_Doomed(index, thread_id, revision, outcome, written))
+        doomed.sort(key=_bucket)
+        return {**outcomes, **self._delete(claim, doomed)}
+
+    def _delete(self, claim: RedisClaim, doomed: Iterable[_Doomed]) -> dict[int, ThreadOutcome]:
+        """Delete threads, some of a bucket a call; the outcomes of those that had not changed."""
+        asked: deque[list[_Doomed]] = deque()
+        outcomes: dict[int, ThreadOutcome] = {}
+        for reply in self._connection.stream(_deletes(claim, doomed, asked)):
+            if isinstance(reply, bytes):
+                run_id = claim.batch.run_id
+                raise ClaimLostError(f"the claim of a batch of run {run_id!r} is over")
+            for thread, done in zip(asked.popleft(), reply, strict=True):
+                if done == 2:
+                    outcomes[thread.position] = ThreadOutcome(Outcome.RESTARTED)
+                elif done == 1:
+                    outcomes[thread.position] = thread.outcome
+                elif done:
+                    planned = claim.batch.candidates[thread.position]
+                    outcomes[thread.position] = kept.read(done, planned)
         return outcomes
 
 
-def _delete(
-    claim: RedisClaim, doomed: Mapping[bytes, Sequence[_Doomed]]
-) -> Steps[dict[int, ThreadOutcome]]:
-    """Delete threads, by their bucket; the outcomes of those that had not changed."""
-    chosen = [
-        (start, threads[first : first + THREADS_A_CALL])
-        for start, threads in doomed.items()
-        for first in range(0, len(threads), THREADS_A_CALL)
-    ]
+def _planned(batch: Batch, indexes: Iterable[int], spared: Container[str]) -> Iterator[_Doomed]:
+    for index in indexes:
+        thread_id, _, head, revision = batch.candidates[index]
+        if revision is not None and thread_id not in spared:
+            outcome = ThreadOutcome(Outcome.DELETED, head=head)
+            yield _Doomed(index, thread_id, revision, outcome, kept.AS_PLANNED)
+
+
+def _deletes(
+    claim: RedisClaim, doomed: Iterable[_Doomed], asked: deque[list[_Doomed]]
+) -> Iterator[Call]:
+    """The calls that delete these threads, given by bucket; those of each go into ``asked``."""
+    script = thread_script("delete")
     since = micros(claim.run.started_at)
     fence = (kept.name_of(claim.batch), claim.batch.attempts, claim.deadline, since)
-    script = thread_script("delete")
-    calls = [Call(script, start, [*fence, *_args(some)]) for start, some in chosen]
-    replies = yield from in_rounds(calls)
-    outcomes: dict[int, ThreadOutcome] = {}
-    for (_, threads), reply in zip(chosen, replies, strict=True):
-        if isinstance(reply, bytes):
-            raise ClaimLostError(f"the claim of a batch of run {claim.batch.run_id!r} is over")
-        for (index, _, _, outcome, _), done in zip(threads, reply, strict=True):
-            if done == 2:
-                outcomes[index] = ThreadOutcome(Outcome.RESTARTED)
-            elif done:
-                outcomes[index] = outcome if done == 1 else kept.read(done)
-    return outcomes
+    for start, threads in groupby(doomed, key=_bucket):
+        while some := [*islice(threads, _DELETES_A_CALL)]:
+            asked.append(some)
+            yield Call(script, start, [*fence, *_args(some)])
 
 
-def _args(threads: Sequence[_Doomed]) -> list[Arg]:
-    args: list[Arg] = []
-    for index, thread_id, revision, _, written in threads:
-        args += index, raw(thread_id), revision, written
-    return args
+def _bucket(thread: _Doomed) -> bytes:
+    return bucket_of(thread.thread_id)
+
+
+def _args(threads: Iterable[_Doomed]) -> Iterator[Arg]:
+    for position, thread_id, revision, _, written in threads:
+        yield from (position, raw(thread_id), raw(revision), written)

@@ -15,8 +15,8 @@ def read_holdings(thread_id: str) -> Steps[dict[str, int]]:
     return dict(zip((*_KEYS, *_INDEXES), counts, strict=True))
 
 
-def erase(thread_id: str, revision: bytes) -> Steps[bool]:
+def erase(thread_id: str, revision: str | None) -> Steps[bool]:
     """Delete all of a thread; False where it is no longer as it was at this revision."""
-    args = (raw(thread_id), revision)
+    args = (raw(thread_id), raw(revision or ""))
     done = yield from one(thread_script("erase"), bucket_of(thread_id), *args)
     return bool(done)

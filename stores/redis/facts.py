@@ -1,18 +1,16 @@
 """Reading what is known of threads, in the form the scripts answer with."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from retention.errors import ConfigurationError, StoreError
 from retention.policy import ThreadRetention
 from retention.threads import Ended, Hold, LedgerEntry, ThreadFacts
-from stores.redis.buckets import on_threads
+from stores.redis.buckets import on_threads, streamed
+from stores.redis.connection import Connection
 from stores.redis.layout import instant, keys_of, text
 from stores.redis.requests import Steps
 from stores.redis.scripts import thread_script
-
-#: What is known of a thread, and the revision of the thread it is true of.
-Known = tuple[ThreadFacts, bytes]
 
 _READ = thread_script("facts", "row")
 
@@ -20,11 +18,19 @@ _READ = thread_script("facts", "row")
 _UNREADABLE = (AttributeError, ConfigurationError, OverflowError, StoreError, ValueError)
 
 
-def read_known(thread_ids: Collection[str]) -> Steps[dict[str, Known]]:
+def read_facts(thread_ids: Collection[str]) -> Steps[dict[str, ThreadFacts]]:
     """What there is to know of each of these threads."""
-    answered = yield from on_threads(_READ, thread_ids)
+    return _facts_by_id((yield from on_threads(_READ, thread_ids)))
+
+
+def stream_facts(connection: Connection, thread_ids: Collection[str]) -> dict[str, ThreadFacts]:
+    """The same, read as a sweep does."""
+    return _facts_by_id(streamed(connection, _READ, thread_ids))
+
+
+def _facts_by_id(answered: Iterable[tuple[list[str], Any]]) -> dict[str, ThreadFacts]:
     return {
-        thread_id: (facts_of(thread_id, row), row[9] or b"" if len(row) > 1 else b"")
+        thread_id: facts_of(thread_id, row)
         for ids, rows in answered
         for thread_id, row in zip(ids, rows, strict=True)
     }
@@ -47,9 +53,11 @@ def facts_of(thread_id: str, row: list[Any]) -> ThreadFacts:
 def _facts(thread_id: str, row: list[Any]) -> ThreadFacts:
     head, at, undated, started, marked = row[:5]
     entry = _entry(thread_id, row) if started or marked or row[10] else None
+    revision = text(row[9]) if row[9] else None
     if head is None:
-        return ThreadFacts(thread_id, None, None, entry)
-    return ThreadFacts(thread_id, text(head), None if undated else instant(at), entry)
+        return ThreadFacts(thread_id, None, None, entry, None, None, revision)
+    head_at = None if undated else instant(at)
+    return ThreadFacts(thread_id, text(head), head_at, entry, None, None, revision)
 
 
 def _entry(thread_id: str, row: list[Any]) -> LedgerEntry:

@@ -15,7 +15,7 @@ from retention.threads import Ended, Hold, LedgerEntry
 from stores.options import StoreOptions
 from stores.redis.buckets import chosen_of, in_rounds, on_threads, parts
 from stores.redis.connection import Connection
-from stores.redis.facts import read_known
+from stores.redis.facts import read_facts
 from stores.redis.formats import record_format
 from stores.redis.layout import BUCKETS, bucket, bucket_of, micros, raw
 from stores.redis.listings import listing
@@ -200,8 +200,8 @@ class RedisLedger:
         Raises:
             StoreError: One cannot be read; the message names the thread and its key.
         """
-        known = self._connection.run(read_known(_texts(thread_ids)))
-        found = {thread_id: facts.checked().entry for thread_id, (facts, _) in known.items()}
+        known = self._connection.run(read_facts(_texts(thread_ids)))
+        found = {thread_id: facts.checked().entry for thread_id, facts in known.items()}
         return {thread_id: entry for thread_id, entry in found.items() if entry is not None}
 
     def drop_bare(self, before: datetime, limit: int) -> int:
@@ -214,8 +214,7 @@ class RedisLedger:
 
     def _end(self, thread_id: str, ended: Ended, refusal: Refusal) -> Steps[str | None]:
         for _ in range(_LOOKS):
-            known = yield from read_known([thread_id])
-            facts, revision = known[thread_id][0].checked(), known[thread_id][1]
+            facts = (yield from read_facts([thread_id]))[thread_id].checked()
             asked = yield from on_threads(thread_script("parked", "order"), [thread_id])
             failed = yield from on_threads(thread_script("failed", "order", "places"), [thread_id])
             state = ThreadState(facts, False, bool(chosen_of(asked)), bool(chosen_of(failed)))
@@ -225,7 +224,7 @@ class RedisLedger:
             declared = facts.entry.declared if facts.entry else None
             due_at = ended.at + self._policy.for_thread(declared).finished
             word = (micros(ended.at), micros(due_at), raw(ended.by), raw(ended.reason))
-            args = (raw(thread_id), revision, *word)
+            args = (raw(thread_id), raw(facts.revision or ""), *word)
             if (yield from one(thread_script("ledger_end"), bucket_of(thread_id), *args)):
                 return None
         raise StoreUnavailableError(f"Redis: thread {thread_id!r} changes all the time")

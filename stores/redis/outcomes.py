@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from retention.errors import ClaimLostError
-from retention.runs import Batch, Outcome, ThreadOutcome
+from retention.runs import Batch, Candidate, Outcome, ThreadOutcome
 from stores.redis.buckets import in_rounds
 from stores.redis.layout import bucket_of, raw, text
 from stores.redis.requests import Call, Steps
@@ -17,8 +17,10 @@ from stores.redis.scripts import thread_script
 
 #: The attempt that comes after every worker's: nobody deletes for the batch any more.
 ENDED = 1_000_000_000
-#: How an outcome begins in a bucket; behind the first the head is told.
+#: How an outcome begins in a bucket; behind the first the head is told, which otherwise is the
+#: one that was planned.
 _DELETED, _GONE = b"d", b"g"
+AS_PLANNED = b"p"
 
 
 def name_of(batch: Batch) -> bytes:
@@ -33,10 +35,12 @@ def written(outcome: ThreadOutcome) -> bytes | None:
     return _GONE if outcome.outcome is Outcome.GONE else None
 
 
-def read(stored: bytes) -> ThreadOutcome:
-    """The outcome that a bucket keeps."""
+def read(stored: bytes, planned: Candidate) -> ThreadOutcome:
+    """The outcome that a bucket keeps of a candidate."""
     if stored.startswith(_DELETED):
         return ThreadOutcome(Outcome.DELETED, head=text(stored[1:]))
+    if stored == AS_PLANNED:
+        return ThreadOutcome(Outcome.DELETED, head=planned.head)
     return ThreadOutcome(Outcome.GONE)
 
 
@@ -58,8 +62,7 @@ def shut(batch: Batch, attempt: int) -> Steps[dict[int, ThreadOutcome]]:
 
 def drop(batch: Batch) -> Steps[Any]:
     """Drop what the buckets recorded of a batch that the run log knows all of."""
-    kept = (i for i, o in batch.outcomes.items() if written(o) is not None)
-    starts = {bucket_of(batch.candidates[i].thread_id) for i in kept}
+    starts = {bucket_of(candidate.thread_id) for candidate in batch.candidates}
     dropping = thread_script("drop_outcomes")
     return in_rounds([Call(dropping, start, (name_of(batch),)) for start in sorted(starts)])
 
@@ -68,4 +71,8 @@ def _recorded(reply: Any, batch: Batch) -> Iterable[tuple[int, ThreadOutcome]]:
     if isinstance(reply, bytes):
         raise ClaimLostError(f"another worker took over {batch.run_id!r}")
     pairs = zip(reply[::2], reply[1::2], strict=True)
-    return [(int(index), read(stored)) for index, stored in pairs if index != b"attempt"]
+    return [
+        (int(index), read(stored, batch.candidates[int(index)]))
+        for index, stored in pairs
+        if index != b"attempt"
+    ]

@@ -29,6 +29,14 @@ class Call:
     args: Sequence[Arg] = ()
 
 
+def command(call: Call) -> tuple[Any, ...]:
+    """A call as a command of Redis."""
+    # The second key is for a slot on its way to another node: that refuses a call of several keys
+    # until all are there, and would let one through that names a single key which never exists.
+    keys = (call.start, call.start + b"expiry")
+    return ("EVALSHA", call.script.digest, len(keys), *keys, *call.args)
+
+
 Steps: TypeAlias = Generator[Sequence[Call], list[Any], Result]
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import uuid4
 
-from retention.errors import ClaimLostError, StoreError
+from retention.errors import ClaimLostError, ConfigurationError, StoreError
 from retention.ports import BatchPlan, Claim
 from retention.runs import Batch, BatchKind, Counts, Outcome, Run, RunOutcome, ThreadOutcome
 from retention.sweep.result import outcome_of
@@ -92,9 +92,9 @@ class RedisRunLog(RedisRunReader):
             deadline = int(server) + (until - now) // _MILLISECOND
             claim = RedisClaim(run, batch, token, until, deadline)
             self._take_over(claim)
-        except StoreError:
+        except (StoreError, ConfigurationError):
             # The next try need not wait for the claim to run out, if the store can be told.
-            with suppress(StoreError):
+            with suppress(StoreError, ConfigurationError):
                 self._ask("log_release", raw(run_id), number, token)
             raise
         return claim
@@ -115,7 +115,7 @@ class RedisRunLog(RedisRunReader):
         self._fenced("log_finish_batch", *_key(claim), micros(now), int(owes))
         if claim.batch.kind is BatchKind.SWEEP and claim.batch.attempts == 1:
             # Of a batch taken over they stay, and shut it to the worker before until they expire.
-            with suppress(StoreError):
+            with suppress(StoreError, ConfigurationError):
                 self._connection.run(kept.drop(claim.batch))
 
     def stop(self, run_id: str, outcome: RunOutcome, reason: str, now: datetime) -> bool:
@@ -217,8 +217,7 @@ def _outcome_args(batch: Batch, outcomes: Mapping[int, ThreadOutcome]) -> tuple[
     """Outcomes, their counts, and how many threads they deleted."""
     known = {i: o for i, o in outcomes.items() if 0 <= i < len(batch.candidates)}
     counts = Counts.of((batch.candidates[i], o) for i, o in known.items())
-    sweeps = batch.kind is BatchKind.SWEEP
-    deleted = sum(sweeps and o.outcome is Outcome.DELETED for o in known.values())
+    deleted = counts.total(Outcome.DELETED) if batch.kind is BatchKind.SWEEP else 0
     return dump_outcomes(known), dump_counts(counts), deleted
 
 

@@ -1,42 +1,25 @@
 """Reading threads on Redis, by the indexes of their buckets. No state is ever decoded."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from retention.abilities import ExpiringPage
 from retention.ports import Page
 from retention.threads import ThreadFacts
-from stores.redis.buckets import chosen_of, in_rounds, on_threads, parts
+from stores.redis.buckets import chosen_of, in_rounds, on_threads, parts, streamed
 from stores.redis.connection import Connection
-from stores.redis.facts import Known, facts_of, read_known
+from stores.redis.due import DueCursor, due_page
+from stores.redis.facts import stream_facts
 from stores.redis.head_metadata import read_metadata
-from stores.redis.layout import BUCKETS, bucket, bucket_of, micros, raw, text
+from stores.redis.layout import BUCKETS, bucket, bucket_of, micros, raw
 from stores.redis.listings import listing
-from stores.redis.requests import Call, Steps, one
+from stores.redis.requests import Call, one
 from stores.redis.scripts import thread_script
 
-#: Buckets that are asked at once how much is due there: eight rounds where nothing is.
-_BUCKETS_A_LOOK = 32
 #: Threads that one call measures: every value of each is looked at.
 _THREADS_A_MEASURE = 20
 
 _MILLISECOND = timedelta(milliseconds=1)
-
-
-@dataclass(frozen=True, slots=True)
-class DueCursor:
-    """Where a page of due threads ended.
-
-    ``counted`` are buckets known to hold due threads, each with how many are left; those below
-    ``looked`` were all asked. ``score`` and ``member`` are the last thread of the first bucket,
-    empty where none of it was read.
-    """
-
-    looked: int = 0
-    counted: tuple[tuple[int, int], ...] = ()
-    score: bytes = b""
-    member: bytes = b""
 
 
 class RedisThreads:
@@ -55,7 +38,7 @@ class RedisThreads:
 
         So a batch made of a page touches few buckets. Within one they come by due time, then id.
         """
-        page = self._connection.run(_due_page(micros(now), after or DueCursor(), limit))
+        page = due_page(self._connection, micros(now), after or DueCursor(), limit)
         if not self._keys:
             return page
         ids = [facts.thread_id for facts in page.facts]
@@ -64,22 +47,18 @@ class RedisThreads:
         return Page(facts, page.cursor)
 
     def facts(self, thread_ids: Sequence[str]) -> dict[str, ThreadFacts]:
-        """What there is to know of each of these threads."""
-        return {thread_id: facts for thread_id, (facts, _) in self.known(thread_ids).items()}
-
-    def known(self, thread_ids: Sequence[str]) -> dict[str, Known]:
-        """The same, each with the revision of the thread that it is true of.
+        """What there is to know of each of these threads.
 
         Metadata is read after the revision: where the thread changed in between, a delete that
         goes by that revision is refused.
         """
-        known = self._connection.run(read_known(thread_ids))
+        known = stream_facts(self._connection, thread_ids)
         if not self._keys:
             return known
         metadata = self._connection.run(read_metadata(known, self._keys))
         return {
-            thread_id: (facts._replace(metadata=metadata.get(thread_id)), revision)
-            for thread_id, (facts, revision) in known.items()
+            thread_id: facts._replace(metadata=metadata.get(thread_id))
+            for thread_id, facts in known.items()
         }
 
     def count_threads(self) -> int:
@@ -91,8 +70,8 @@ class RedisThreads:
 
     def pending_interrupts(self, thread_ids: Sequence[str]) -> set[str]:
         """Of these threads, those with an interrupt on the head of any of their namespaces."""
-        steps = on_threads(thread_script("parked", "order"), thread_ids)
-        return chosen_of(self._connection.run(steps))
+        script = thread_script("parked", "order")
+        return chosen_of(streamed(self._connection, script, thread_ids))
 
     def failures(self, thread_ids: Sequence[str]) -> set[str]:
         """Of these threads, those with an error on the head of any of their namespaces."""
@@ -124,53 +103,3 @@ class RedisThreads:
         found, cursor = self._connection.run(listing(script, after, limit, "threads"))
         ages = [int(t.value) * _MILLISECOND if t.value else None for t in found]
         return ExpiringPage([(t.facts, a) for t, a in zip(found, ages, strict=True)], cursor)
-
-
-def _due_page(now: int, cursor: DueCursor, limit: int) -> Steps[Page]:
-    found: list[ThreadFacts] = []
-    while True:
-        if not cursor.counted and cursor.looked < BUCKETS:
-            cursor = yield from _look(now, cursor.looked)
-        elif not cursor.counted:
-            return Page(found, None)
-        elif len(found) == limit:
-            return Page(found, cursor)
-        else:
-            more, cursor = yield from _read(now, cursor, limit - len(found))
-            found += more
-
-
-def _look(now: int, first: int) -> Steps[DueCursor]:
-    """Ask the next buckets how much is due there."""
-    counting = thread_script("due_count")
-    numbers = range(first, min(first + _BUCKETS_A_LOOK, BUCKETS))
-    counts = yield [Call(counting, bucket(i), (now,)) for i in numbers]
-    counted = tuple((i, count) for i, count in zip(numbers, counts, strict=True) if count)
-    return DueCursor(numbers.stop, counted)
-
-
-def _read(now: int, cursor: DueCursor, limit: int) -> Steps[tuple[list[ThreadFacts], DueCursor]]:
-    """Read due threads of the buckets that hold some, and where that ended."""
-    reading = thread_script("due", "row", "order")
-    calls: list[Call] = []
-    counted, ended_at = [*cursor.counted], (cursor.score, cursor.member)
-    while counted and limit:
-        number, left = counted.pop(0)
-        taken = min(left, limit)
-        calls.append(Call(reading, bucket(number), (now, taken, *ended_at)))
-        limit, ended_at = limit - taken, (b"", b"")
-        if taken < left:
-            counted.insert(0, (number, left - taken))
-    pages = yield calls
-    found = [
-        facts_of(text(thread_id), row)
-        for page in pages
-        for thread_id, row in zip(page[1::2], page[2::2], strict=True)
-    ]
-    score, member = b"", b""
-    if counted and bucket(counted[0][0]) == calls[-1].start:
-        if pages[-1]:
-            score, member = pages[-1][0], pages[-1][-2]
-        else:  # what was counted there is due no more
-            counted.pop(0)
-    return found, DueCursor(cursor.looked, tuple(counted), score, member)

@@ -150,7 +150,7 @@ class RelationalDeleter:
         judge, waiting = ask.judge, Horizon.WAITING
         heads = {
             thread_id: head
-            for thread_id, horizon, head in candidates.values()
+            for thread_id, horizon, head, _ in candidates.values()
             if horizon is waiting
             and head is not None
             and thread_id in in_hand

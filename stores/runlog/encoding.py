@@ -12,7 +12,7 @@ from retention.threads import Horizon
 
 
 def dump_candidates(candidates: Sequence[Candidate]) -> str:
-    """Candidates as one JSON list of [thread_id, horizon, head]: their fields in order."""
+    """Candidates as one JSON list of [thread_id, horizon, head, revision], in order."""
     return json.dumps(candidates)
 
 
@@ -20,7 +20,7 @@ def load_candidates(text: str) -> list[Candidate]:
     """Read what ``dump_candidates`` wrote."""
     horizons = {str(horizon): horizon for horizon in Horizon}
     with _readable("candidates"):
-        return [Candidate(t, horizons[h], head) for t, h, head in json.loads(text)]
+        return [Candidate(t, horizons[h], *known) for t, h, *known in json.loads(text)]
 
 
 def dump_outcomes(outcomes: Mapping[int, ThreadOutcome]) -> str:

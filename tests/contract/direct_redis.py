@@ -76,7 +76,8 @@ class DirectRedis:
         self._client.hset(keys_of(thread_id)[0], "rev", "?")
 
     def declare(self, thread_id: str, minutes: int | None) -> None:
-        self._client.hset(keys_of(thread_id)[0], "dw", "" if minutes is None else minutes)
+        declared = {"dw": "" if minutes is None else minutes, "rev": "by hand"}
+        self._client.hset(keys_of(thread_id)[0], mapping=declared)
 
     @contextmanager
     def unlisted(self) -> Iterator[str]:

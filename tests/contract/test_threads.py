@@ -10,7 +10,7 @@ from langgraph.types import Interrupt
 from retention import ThreadRetention
 from retention.ids import instant_of
 from retention.ports import Page
-from retention.threads import ThreadFacts
+from retention.threads import Hold, ThreadFacts
 from stores.redis.layout import bucket_of
 from tests.contract.lab import (
     NOW,
@@ -86,13 +86,37 @@ def test_facts_join_the_head_with_the_ledger(lab: Lab) -> None:
     head = lab.seed("t", 30)[-1]
     lab.seed("plain", 30)
     lab.store.ledger.start(["t", "ledger-only"])
-    found = lab.store.threads.facts(["t", "plain", "ledger-only", "unknown"])
+    read = lab.store.threads.facts(["t", "plain", "ledger-only", "unknown"])
+    found = {thread_id: facts._replace(revision=None) for thread_id, facts in read.items()}
     entries = lab.store.ledger.entries(["t", "ledger-only"])
     assert found["t"] == ThreadFacts("t", head, lab.ago(30), entries["t"])
     assert found["plain"].entry is None
     assert found["ledger-only"] == ThreadFacts("ledger-only", None, None, entries["ledger-only"])
     assert found["unknown"] == ThreadFacts("unknown")
     assert lab.store.threads.facts([]) == {}
+
+
+def test_a_revision_is_of_one_state_alone(lab: Lab) -> None:
+    """Where the store keeps none it is never given."""
+    ledger, seen = lab.store.ledger, []
+    for change in (
+        lambda: lab.seed("t", 30),
+        lambda: lab.write_late("t"),
+        lambda: ledger.start(["t"]),
+        lambda: ledger.mark_finished(["t"]),
+        lambda: ledger.hold(["t"], Hold("audit")),
+        lambda: ledger.release(["t"]),
+        lambda: ledger.start(["t"]),
+        lambda: lab.saver.delete_thread("t"),
+        lambda: lab.seed("t", 30),
+    ):
+        change()
+        seen.append(lab.store.threads.facts(["t"])["t"].revision)
+    if lab.store.provider == "redis":
+        assert seen[7] is None
+        assert len(set(seen)) == len(seen)
+    else:
+        assert set(seen) == {None}
 
 
 def test_threads_are_counted_whatever_they_hold(lab: Lab) -> None:

@@ -52,7 +52,7 @@ for i = 5, #ARGV, 4 do
     replies[n] = 1
     recorded[#recorded + 1] = ARGV[i]
     recorded[#recorded + 1] = ARGV[i + 3]
-    if string.byte(ARGV[i + 3]) == 100 or not clear(keys_of(id), id) then
+    if string.byte(ARGV[i + 3]) ~= 103 or not clear(keys_of(id), id) then
       local last = #keys
       for part, start in ipairs(starts) do keys[last + part] = start .. id end
       ids[#ids + 1] = id

@@ -1,6 +1,6 @@
 """All ports of a Redis store, put together by hand so that each may use a connection of its own."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -25,7 +25,14 @@ from tests.contract.pool import LEASE, Queue
 from tests.seeding import seed_thread
 
 
-class Resending(Connection):
+class _Sending(Connection):
+    """Sends each call of a stream as any other."""
+
+    def stream(self, calls: Iterable[Call]) -> Iterator[Any]:
+        return (self.send([call])[0] for call in calls)
+
+
+class Resending(_Sending):
     """Sends every call twice, as redis-py does where the first answer was lost."""
 
     def send(self, calls: Sequence[Call]) -> list[Any]:
@@ -37,7 +44,7 @@ class DyingError(Exception):
     """The process ended here."""
 
 
-class DyingAt(Connection):
+class DyingAt(_Sending):
     """Ends before it sends a script of this name."""
 
     def __init__(self, client: Any, name: str) -> None:
@@ -50,7 +57,7 @@ class DyingAt(Connection):
         return super().send(calls)
 
 
-class Acting(Connection):
+class Acting(_Sending):
     """Does something before it sends a script of this name."""
 
     def __init__(self, client: Any, name: str, act: Callable[[], object]) -> None:
