@@ -40,9 +40,12 @@ class Ran:
 
 
 def environment(**settings: str) -> dict[str, str]:
-    """This environment without a setting that the command reads, and with these."""
+    """This environment without a setting that the command reads, and with these.
+
+    Sweeps of tests do not stand back: several parts of the suite run side by side.
+    """
     kept = {n: v for n, v in os.environ.items() if not n.upper().startswith(_SETTINGS)}
-    return kept | settings
+    return {**kept, "SWEEP_NICE": "0", **settings}
 
 
 def retention_process(

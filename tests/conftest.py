@@ -27,7 +27,11 @@ from tests.servers.redis_programs import NoWheelError, packaged_redis, redis62, 
 
 
 def pytest_configure() -> None:
-    """Undo what a shell does to background jobs: tests and the commands they start heed Ctrl-C."""
+    """Undo what a shell does to background jobs: tests and the commands they start heed Ctrl-C.
+
+    Sweeps in the process of the tests are not to make it stand back behind other tests.
+    """
+    os.environ.setdefault("SWEEP_NICE", "0")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -1,6 +1,5 @@
 """The Celery app. Nothing is read before one of the functions here is called."""
 
-import gc
 import signal
 import sys
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from kombu.exceptions import KombuError
 
 from retention.errors import ConfigurationError, RetentionError
 from worker import brokers, tasks
+from worker.background import stand_back
 from worker.celery_config import celery_options
 from worker.dispatch import CeleryDispatch
 from worker.flower_access import check_access, flower_options
@@ -49,6 +49,7 @@ class RetentionApp(Celery[Any]):
         self.conf.update(broker_read_url=broker.broker_url, broker_write_url=broker.broker_url)
         self.backend_cls = broker.result_backend
         self.log_format = sweep.log_format
+        self.nice = sweep.nice
         self._gateway = sweep.pushgateway_url
         self.process = ProcessSweep(sweep, CeleryDispatch(self))
         tasks.register(self, self.process)
@@ -111,12 +112,15 @@ def _check_store_at_start(app: RetentionApp) -> None:
         with _one_line():
             app.process.check()
 
+    def begin(**_: object) -> None:
+        stand_back(app.nice)
+
     def close(**_: object) -> None:
         app.process.close()
 
     signals.celeryd_init.connect(check, weak=False)
     signals.worker_process_init.connect(_end_in_order, weak=False)
-    signals.worker_process_init.connect(_leave_alone_what_is_loaded, weak=False)
+    signals.worker_process_init.connect(begin, weak=False)
     signals.worker_process_shutdown.connect(close, weak=False)
     # In the pools that do not fork, tasks run in the worker's own process.
     signals.worker_shutdown.connect(close, weak=False)
@@ -125,11 +129,6 @@ def _check_store_at_start(app: RetentionApp) -> None:
 def _end_in_order(**_: object) -> None:
     """Let a child that is told to end, in the middle of a batch, give its claim back first."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-
-
-def _leave_alone_what_is_loaded(**_: object) -> None:
-    """Spare the collector all modules, which it would else look through every 10,000 threads."""
-    gc.freeze()
 
 
 def _check_flower_at_start() -> None:

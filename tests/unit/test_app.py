@@ -1,6 +1,5 @@
 """The app of `celery -A worker`: made when it is asked for, and silent about tracebacks."""
 
-import gc
 import subprocess
 import sys
 from pathlib import Path
@@ -80,11 +79,3 @@ def test_what_a_person_can_mend_is_reported_in_one_line(
 def test_a_fault_of_ours_keeps_its_traceback(capsys: pytest.CaptureFixture[str]) -> None:
     worker_app._report(ZeroDivisionError, ZeroDivisionError("oh"), None)
     assert "ZeroDivisionError: oh" in capsys.readouterr().err
-
-
-def test_a_worker_process_leaves_what_is_loaded_to_no_collector() -> None:
-    try:
-        worker_app._leave_alone_what_is_loaded()
-        assert gc.get_freeze_count() > 10_000
-    finally:
-        gc.unfreeze()

@@ -1,6 +1,5 @@
 """``retention sweep``: the verbs, and the sweep in this process."""
 
-import gc
 import uuid
 
 import click
@@ -8,6 +7,7 @@ import click
 from retention.sweep import LocalDispatch, SweepResult, run_sweep
 from retention.sweep import dry_run as examine
 from stores import Access
+from worker.background import stand_back
 from worker.cli.ending import ended_in_order
 from worker.cli.exit_status import ExitStatus, status_of
 from worker.cli.failures import InterruptedCommandError
@@ -56,8 +56,7 @@ def _examine(invocation: Invocation, run_id: str, allow_over_limit: bool) -> Swe
 
 def _run(invocation: Invocation, run_id: str, allow_over_limit: bool) -> SweepResult:
     local = LocalDispatch()
-    # The collector need not look through all modules every 10,000 threads: they stay.
-    gc.freeze()
+    stand_back(invocation.sweep().nice)
     with opened(invocation, Access.WRITE, local, Plugins.ALL) as assembled:
         try:
             with ended_in_order(), ProgressBar("batches", "planning") as bar:

@@ -27,7 +27,7 @@ def _pause(value: float) -> float:
 
 
 class BrakeSettings(SettingsGroup):
-    """The part of the sweep's settings that holds it back; all of it is off unless set."""
+    """The part of the sweep's settings that holds it back; off unless set, but for ``nice``."""
 
     model_config = SettingsConfigDict(alias_generator=lambda name: PREFIX + name.upper())
 
@@ -53,6 +53,14 @@ class BrakeSettings(SettingsGroup):
         f"a number of seconds from 0 to {_LONGEST_PAUSE_SECONDS} is needed, such as 0.2",
         "How long a worker process rests between two transactions. The rests of one batch take at "
         "most a quarter of the soft time limit.",
+    )
+    nice: int = whole(
+        10,
+        0,
+        19,
+        "steps",
+        "The niceness of a process that sweeps: whatever else runs on its host comes first, the "
+        "more the higher it is.",
     )
     sqlite_pace: SharedPace = setting(
         SharedPace.AUTO,
