@@ -139,6 +139,14 @@ class SharesOneWriter(Protocol):
         """Whether another connection wrote in the last minute."""
 
 
+@runtime_checkable
+class SparesWriters(Protocol):
+    """A deleter of a store where others' writes wait for what a large transaction has written."""
+
+    def threads_at_once(self) -> int | None:
+        """Threads that the next transaction is to settle at most; None while nobody else writes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Erased:
     """What an erase met: the facts it judged, and what each table or key held of the thread.

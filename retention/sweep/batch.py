@@ -18,7 +18,7 @@ from retention.ports import CheckpointStore, Claim
 from retention.runs import Outcome, ThreadOutcome
 from retention.sweep.context import Sweep
 from retention.sweep.options import SweepOptions
-from retention.sweep.pacing import is_shared
+from retention.sweep.pacing import is_shared, most_at_once
 from retention.sweep.rounds import delete_remnants
 from retention.threads import Horizon, Judge, Rule
 
@@ -68,7 +68,8 @@ def _settle_all(
     while left:
         some = left.pop()
         shared = is_shared(sweep.store.deleter, sweep.options)
-        limit = sweep.pace.limit(sweep.options, shared=shared)
+        most = most_at_once(sweep.store.deleter)
+        limit = sweep.pace.limit(sweep.options, shared=shared, most=most)
         if len(some) > limit:
             left.append(some[limit:])
             some = some[:limit]

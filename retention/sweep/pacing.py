@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from retention.abilities import SharesOneWriter
+from retention.abilities import SharesOneWriter, SparesWriters
 from retention.sweep.options import SharedPace, SweepOptions
 
 #: Transactions that have to go well at one size before the next size is tried.
@@ -63,6 +63,11 @@ def is_shared(deleter: object, options: SweepOptions) -> bool:
     return options.shared_pace is SharedPace.PACED or deleter.others_write()
 
 
+def most_at_once(deleter: object) -> int | None:
+    """How many threads a transaction may settle at most, for the sake of others who write."""
+    return deleter.threads_at_once() if isinstance(deleter, SparesWriters) else None
+
+
 @dataclass(slots=True)
 class Pace:
     """The pace of one process.
@@ -79,10 +84,11 @@ class Pace:
         """A batch may rest so long in all: its task has to end within its time limit."""
         self._rest_left = options.rest_longest
 
-    def limit(self, options: SweepOptions, *, shared: bool = False) -> int:
+    def limit(self, options: SweepOptions, *, shared: bool = False, most: int | None = None) -> int:
         """How many threads the next transaction may settle: no more than a second's worth."""
         whole = min(options.batch_size, SHARED_THREADS) if shared else options.batch_size
-        return min(whole, self.size.threads or whole, options.threads_per_second or whole)
+        bounds = (most, self.size.threads, options.threads_per_second)
+        return min(whole, *(bound or whole for bound in bounds))
 
     def rest(self, now: datetime, sleep: Callable[[float], None]) -> None:
         """Sleep until the next transaction may begin."""

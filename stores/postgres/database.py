@@ -102,6 +102,8 @@ class PostgresDatabase:
         self._connection: psycopg.Connection[Row] | None = None
         self._under_way: PostgresTransaction | None = None
         self._own_tables = False
+        #: Transactions that ended here after a statement; none took more than one number.
+        self.ended = 0
 
     @contextmanager
     def transaction(self, *, durable: bool = True) -> Iterator[PostgresTransaction]:
@@ -120,6 +122,7 @@ class PostgresDatabase:
             try:
                 yield tx
                 tx.end("COMMIT")
+                self.ended += 1
             except BaseException:
                 _roll_back(connection)
                 raise

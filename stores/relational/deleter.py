@@ -66,16 +66,20 @@ class RelationalDeleter:
         The locks are a statement of their own: read in one with the facts, those would be older
         than the locks, and a thread restarted in between would be deleted.
 
+        The commit need wait for no disk: deletes and outcomes are lost together or not at all, and
+        a batch whose hooks are to be told waits at its end, for all of it.
+
         Raises:
             ClaimLostError: The claim was taken over; nothing was deleted.
             StoreUnavailableError: Another try may work; nothing was deleted.
             StoreError: One of the threads cannot be deleted; nothing was deleted.
         """
         candidates = {i: claim.batch.candidates[i] for i in indexes}
-        with self._db.transaction() as tx:
+        with self._db.transaction(durable=self._waits()) as tx:
             self._runs.check_in(tx, claim)
             in_hand = self._rows.lock(tx, sorted({c.thread_id for c in candidates.values()}))
             number = self._rows.next_transaction(tx)
+            self._met(number)
             ask = _Question(judge, spared, claim.run.started_at)
             outcomes = self._delete_as_planned(tx, candidates, set(in_hand), ask)
             rest = {i: c for i, c in candidates.items() if i not in outcomes}
@@ -86,6 +90,13 @@ class RelationalDeleter:
             self._runs.record_in(tx, claim, outcomes)
         self._last = _Settled(number, frozenset(c.thread_id for c in candidates.values()))
         claim.batch.outcomes.update(outcomes)
+
+    def _waits(self) -> bool:
+        """Whether the next transaction of a sweep is to wait for the disk."""
+        return False
+
+    def _met(self, number: int | None) -> None:
+        """Take note of the number that a transaction of a sweep is about to get."""
 
     def holdings(self, thread_id: str) -> dict[str, int]:
         """How many rows each table holds of a thread; the run log apart."""

@@ -43,7 +43,8 @@ class RelationalRunLog:
 
     Every step is one transaction; a step of a plan or batch names its token and changes nothing
     where another worker has taken over. Steps that a crash may take back, all or the last of them,
-    are not durable: what opens, stops and closes a run is, and the delete of its threads.
+    are not durable: what opens, stops and closes a run is, and the end of a batch that owes
+    deliveries. Each of these takes all before it to disk.
     """
 
     def __init__(self, db: Database) -> None:
@@ -199,8 +200,11 @@ class RelationalRunLog:
             tx.change(self._sql["release"], **_key(claim))
 
     def finish_batch(self, claim: Claim, now: datetime, *, owes: bool = False) -> None:
-        """Close a batch. Raises ClaimLostError if the claim is not ours."""
-        with self._db.transaction(durable=False) as tx:
+        """Close a batch. Raises ClaimLostError if the claim is not ours.
+
+        Where it ``owes`` deliveries, its deletes are on disk then: hooks cannot take back a call.
+        """
+        with self._db.transaction(durable=owes) as tx:
             deliver_at = now if owes else None
             self._fenced(tx, "finish_batch", **_key(claim), now=now, deliver_at=deliver_at)
             source = claim.batch.source

@@ -65,19 +65,33 @@ def test_what_opens_plans_stops_and_closes_a_run_is_on_disk(
         assert commits(lambda: store.runs.close("r", NOW)) == ["on"]
 
 
-def test_a_batch_waits_for_the_disk_only_where_it_deletes(
+def alone(deleter: Any) -> None:
+    """Have a store's deleter taught that nobody else writes to the server."""
+    deleter._met(1)
+    deleter._met(1)
+
+
+def test_a_batch_waits_for_no_disk_while_nobody_else_writes(
     postgres_place: Place, commits: Commits
 ) -> None:
     with postgres_place.store() as store, postgres_place.saver("ours") as saver:
         head = seed_thread(saver, "thread", OLD)[-1]
+        alone(store.deleter)
         candidates = [Candidate("thread", Horizon.WAITING, head), Candidate("x", Horizon.WAITING)]
         claim = claimed(store, candidates, NOW)
         settle = lambda: store.deleter.settle(claim, [0], rule_of(claim).judge, {})  # noqa: E731
         failed = {1: ThreadOutcome(Outcome.FAILED, "why")}
-        assert commits(settle) == ["on"]
+        assert commits(settle) == ["off"]
         assert claim.batch.outcomes[0].outcome is Outcome.DELETED
         assert commits(lambda: store.runs.record(claim, failed)) == ["off"]
         assert commits(lambda: store.runs.finish_batch(claim, NOW)) == ["off"]
+
+
+def test_a_batch_that_owes_deliveries_ends_on_disk(postgres_place: Place, commits: Commits) -> None:
+    with postgres_place.store() as store:
+        claim = claimed(store, [Candidate("thread", Horizon.WAITING)], NOW)
+        end = lambda: store.runs.finish_batch(claim, NOW, owes=True)  # noqa: E731
+        assert commits(end) == ["on"]
 
 
 def test_a_claim_and_its_release_wait_for_no_disk(postgres_place: Place, commits: Commits) -> None:
