@@ -28,7 +28,9 @@ def main() -> None:
         if args.benchmark == "live":
             from bench.live import compare_live
 
-            compare_live(made, args.threads, args.checkpoints, args.rounds)
+            compare_live(
+                made, args.threads, args.checkpoints, args.rounds, apart=not args.any_processor
+            )
         elif args.scale:
             compare_scale(made, args.threads, args.checkpoints)
         elif args.idle:
@@ -52,6 +54,11 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--threads", type=_count)
     parser.add_argument("--checkpoints", type=_count, default=5)
     parser.add_argument("--rounds", type=_count, default=3)
+    parser.add_argument(
+        "--any-processor",
+        action="store_true",
+        help="live: agent and sweep run where the kernel puts them",
+    )
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument("--idle", action="store_true", help="nothing is due")
     kind.add_argument("--memory", action="store_true", help="peak memory of the planner")

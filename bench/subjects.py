@@ -96,6 +96,15 @@ class PostgresSubject:
                         sql = f"DELETE FROM {table} WHERE thread_id = ANY(%s)"
                         connection.execute(sql, (some,))
 
+    def server_processes(self) -> set[int]:
+        """The server's processes that work for somebody's connection to this store."""
+        with psycopg.connect(self.address, autocommit=True) as connection:
+            rows = connection.execute(
+                "SELECT pid FROM pg_stat_activity WHERE datname = current_database()"
+                " AND backend_type = 'client backend' AND pid <> pg_backend_pid()"
+            )
+            return {pid for (pid,) in rows}
+
     def scan(self) -> None:
         """One index-only scan of the primary key."""
         with psycopg.connect(self.address, autocommit=True) as connection:

@@ -96,11 +96,12 @@ def plan_peak(address: str) -> int:
     return peak
 
 
-def _flows_engine(store: CheckpointStore) -> list[LiveThreadFilter]:
+def flows_engine(store: CheckpointStore) -> list[LiveThreadFilter]:
+    """The filter that asks a store for interrupts."""
     return FilterRegistry().select(["flows-engine"], store)
 
 
-def sweep_once(address: str, expected: int, choose: Choose = _flows_engine) -> None:
+def sweep_once(address: str, expected: int, choose: Choose = flows_engine) -> None:
     """Open the store, sweep it with these filters, and check that all went."""
     with open_store(address, settings=StoreOptions(access=Access.WRITE)) as store:
         local = LocalDispatch()
