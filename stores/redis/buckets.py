@@ -9,7 +9,7 @@ from stores.redis.requests import Arg, Call, Steps
 from stores.redis.scripts import Script
 
 #: Threads a call works on at most: a script holds up its server for all of them.
-THREADS_A_CALL = 100
+THREADS_A_CALL = 64
 #: Calls that travel together at most.
 _CALLS_A_ROUND = 64
 

@@ -33,7 +33,7 @@ from stores.redis.threads import RedisThreads
 _LOOKS = 3
 
 #: Threads one call deletes: half a millisecond of its server, for which others wait.
-_DELETES_A_CALL = 20
+_DELETES_A_CALL = 16
 
 
 class _Doomed(NamedTuple):

@@ -14,7 +14,7 @@ from stores.redis.scripts import thread_script
 #: Buckets that are asked at once how much is due there: eight rounds where nothing is.
 _BUCKETS_A_LOOK = 32
 #: Threads that one call reads: half a millisecond of its server, for which others wait.
-_THREADS_A_READ = 64
+_THREADS_A_READ = 48
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,12 @@
 Each comes to the same where it runs twice, since a client sends again what got no answer.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import chain
+from typing import Any
 from uuid import uuid4
 
 from retention.errors import ClaimLostError, ConfigurationError, StoreError
@@ -15,10 +17,11 @@ from retention.runs import Batch, BatchKind, Counts, Outcome, Run, RunOutcome, T
 from retention.sweep.result import outcome_of
 from retention.threads import Horizon
 from stores.redis import outcomes as kept
-from stores.redis.layout import micros, raw
-from stores.redis.requests import Arg
+from stores.redis.layout import LOG, micros, raw
+from stores.redis.requests import Arg, Call
 from stores.redis.run_reading import RedisRunReader
 from stores.redis.run_records import batch_from, run_from
+from stores.redis.scripts import script
 from stores.runlog.encoding import dump_candidates, dump_counts, dump_outcomes
 from stores.runlog.totals import of_closed, of_plan
 
@@ -61,9 +64,16 @@ class RedisRunLog(RedisRunReader):
     def add_batches(
         self, run_id: str, token: str, first: int, plans: Sequence[BatchPlan], until: datetime
     ) -> None:
-        """Record batches of a plan and renew the run. Raises ClaimLostError if not ours."""
-        batches = [arg for plan in plans for arg in _batch_args(plan)]
-        self._fenced("log_add_batches", run_id, token, micros(until), first, *batches)
+        """Record batches of a plan and renew the run. Raises ClaimLostError if not ours.
+
+        Each by a call of its own: together they would hold the server up for milliseconds.
+        """
+        fence = (raw(run_id), token, micros(until))
+        adding = script("log_add_batches", "log")
+        numbered = enumerate(plans, first)
+        calls = (Call(adding, LOG, (*fence, n, *_batch_args(plan))) for n, plan in numbered)
+        nothing = () if plans else (Call(adding, LOG, fence),)
+        _check_fence(run_id, self._connection.stream(chain(calls, nothing)))
 
     def note_due(
         self, run_id: str, token: str, due: Mapping[Horizon, int], until: datetime
@@ -199,8 +209,12 @@ class RedisRunLog(RedisRunReader):
         return counts + Counts({f"{Outcome.CANCELLED}:unexamined": left}) if left > 0 else counts
 
     def _fenced(self, name: str, run_id: str, *args: Arg) -> None:
-        if self._ask(name, raw(run_id), *args) != 1:
-            raise ClaimLostError(f"another worker took over {run_id!r}")
+        _check_fence(run_id, [self._ask(name, raw(run_id), *args)])
+
+
+def _check_fence(run_id: str, replies: Iterable[Any]) -> None:
+    if any(reply != 1 for reply in replies):
+        raise ClaimLostError(f"another worker took over {run_id!r}")
 
 
 def _key(claim: Claim) -> tuple[str, int, str]:

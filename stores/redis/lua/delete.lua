@@ -5,17 +5,14 @@
 -- changed; 2 where it was parked since that start, so that no filter may know it; or the outcome
 -- that an earlier call of the same batch recorded.
 local outcomes = BUCKET .. 'o:' .. ARGV[1]
+local asked = {}
+for i = 5, #ARGV, 4 do asked[#asked + 1] = ARGV[i] end
+asked[#asked + 1] = 'attempt'
+local known = redis.call('HMGET', outcomes, unpack(asked))
 local t = redis.call('TIME')
 if t[1] * 1000 + math.floor(t[2] / 1000) >= tonumber(ARGV[3])
-  or tonumber(redis.call('HGET', outcomes, 'attempt') or 0) > tonumber(ARGV[2]) then
+  or tonumber(known[#asked] or 0) > tonumber(ARGV[2]) then
   return 'lost'
-end
-
-local known = {}
-if redis.call('EXISTS', outcomes) == 1 then
-  local positions = {}
-  for i = 5, #ARGV, 4 do positions[#positions + 1] = ARGV[i] end
-  known = redis.call('HMGET', outcomes, unpack(positions))
 end
 
 -- A thread that is gone may leave a ledger entry, and writes whose checkpoint may yet come.
@@ -39,7 +36,6 @@ end
 
 local replies, keys, ids, recorded = {}, {}, {}, {}
 local starts = keys_of('')
-redis.call('UNLINK', BUCKET .. 'nothing')
 for i = 5, #ARGV, 4 do
   local n, id = (i - 1) / 4, ARGV[i + 1]
   if known[n] then
