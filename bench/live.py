@@ -20,6 +20,7 @@ from bench.sweep import LONG_AGO, flows_engine, sweep_once
 from retention.filters import LiveThreadFilter
 from retention.ports import CheckpointStore
 from stores import open_saver
+from worker.background import stand_back
 
 if TYPE_CHECKING:
     from multiprocessing.queues import Queue
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 _THINKS_SECONDS = 0.002
 _ALONE_SECONDS = 4.0
 _AGENT_CHECKPOINTS = 5
+#: What SWEEP_NICE is unless it is set.
+_NICE = 10
 
 Latencies = list[float]
 
@@ -47,11 +50,8 @@ def compare_live(
         subject.seed(threads, checkpoints, LONG_AGO)
         with _agent(subject.address, f"alone-{number}", alone, processors):
             sleep(_ALONE_SECONDS)
-        with _agent(subject.address, f"beside-{number}", beside, processors):
-            began = perf_counter()
-            sweep_once(subject.address, threads, processors.of_sweep)
-            seconds.append(perf_counter() - began)
-        processors.free()
+        with _worker() as worker, _agent(subject.address, f"beside-{number}", beside, processors):
+            seconds.append(worker.apply(_sweep, (subject.address, threads, processors)))
     _report(threads, alone, beside, threads / statistics.median(seconds))
 
 
@@ -76,16 +76,15 @@ class _Processors:
                 os.sched_setaffinity(process, {self._all[-1]})
 
     def of_sweep(self, store: CheckpointStore) -> list[LiveThreadFilter]:
-        """Keep this process, and those that came to serve it, on the first; choose the filter."""
+        """Keep the sweep's process, and those that came to serve it, on the first.
+
+        Chooses the filter.
+        """
         if self._server is not None and self._apart:
             for process in {os.getpid(), *self._server.server_processes()}:
                 if os.sched_getaffinity(process) == set(self._all):
                     os.sched_setaffinity(process, {self._all[0]})
         return flows_engine(store)
-
-    def free(self) -> None:
-        """Let this process run on all of them again."""
-        os.sched_setaffinity(0, self._all)
 
 
 def _report(threads: int, alone: Latencies, beside: Latencies, rate: float) -> None:
@@ -105,6 +104,23 @@ def _report(threads: int, alone: Latencies, beside: Latencies, rate: float) -> N
     Console(stderr=True).print(f"the sweep beside the agent: {rate:,.0f} threads a second")
     answer = {"milliseconds": figures, "p99_ratio": round(ratio, 3)}
     print(json.dumps({**answer, "threads_per_second": round(rate, 1)}))
+
+
+@contextmanager
+def _worker() -> Any:
+    """A process that stands back as a worker's does, with all that a sweep needs imported."""
+    with multiprocessing.get_context("spawn").Pool(1, stand_back, (_NICE,)) as worker:
+        worker.apply(_sweep, ("", 0, None))
+        yield worker
+
+
+def _sweep(address: str, threads: int, processors: _Processors | None) -> float:
+    """Sweep; the seconds it took."""
+    if processors is None:
+        return 0
+    began = perf_counter()
+    sweep_once(address, threads, processors.of_sweep)
+    return perf_counter() - began
 
 
 @contextmanager
