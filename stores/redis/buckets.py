@@ -9,7 +9,7 @@ from stores.redis.requests import Arg, Call, Steps
 from stores.redis.scripts import Script
 
 #: Threads a call works on at most: a script holds up its server for all of them.
-THREADS_A_CALL = 64
+THREADS_A_CALL = 100
 #: Calls that travel together at most.
 _CALLS_A_ROUND = 64
 
@@ -44,7 +44,7 @@ def streamed(
     connection: Connection, script: Script, thread_ids: Iterable[str], *args: Arg
 ) -> Iterator[tuple[list[str], Any]]:
     """The same, part by part as the server answers: what a sweep does for all its threads."""
-    chosen = [*parts(thread_ids)]
+    chosen = [*parts(thread_ids, connection.room.looks)]
     replies = connection.stream(_calls(script, chosen, args))
     return zip((ids for _, ids in chosen), replies, strict=True)
 

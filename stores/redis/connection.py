@@ -21,7 +21,10 @@ from redis.exceptions import (
 from redis.exceptions import ConnectionError as LostError
 
 from stores.redis.errors import translate, translated
-from stores.redis.requests import Call, Result, Steps, command
+from stores.redis.layout import LOG
+from stores.redis.requests import Call, Result, Steps, command, one
+from stores.redis.room import Crowd, Room
+from stores.redis.scripts import script
 from stores.redis.streaming import Stream
 
 #: What a node says that is gone, or that has a slot no longer or not yet.
@@ -42,6 +45,20 @@ class Connection:
         """Use this client: ``Redis`` or ``RedisCluster``, with replies as bytes."""
         self.client = client
         self._own = _Own()
+        self._crowd = Crowd()
+
+    def look_around(self) -> None:
+        """Find out whether others call the server.
+
+        In a cluster, where each node has its own callers, they are taken to.
+        """
+        if not isinstance(self.client, RedisCluster):
+            self._crowd.look(self.run(one(script("calls"), LOG)))
+
+    @property
+    def room(self) -> Room:
+        """How much a sweep may ask of the server at once."""
+        return self._crowd.room
 
     def run(self, steps: Steps[Result]) -> Result:
         """Carry out an operation.
@@ -86,7 +103,7 @@ class Connection:
         """
         left = iter(calls)
         if not isinstance(self.client, RedisCluster):
-            stream = Stream(self.client, left)
+            stream = Stream(self.client, self._counted(left), self.room.under_way)
             with translated():
                 for call, reply in stream:
                     yield self.send([call])[0] if _failed([reply]) else reply
@@ -94,7 +111,13 @@ class Connection:
         for call in left:
             yield self.send([call])[0]
 
+    def _counted(self, calls: Iterable[Call]) -> Iterator[Call]:
+        for call in calls:
+            self._crowd.send(1)
+            yield call
+
     def _sent(self, calls: Sequence[Call]) -> list[Any]:
+        self._crowd.send(len(calls))
         if len(calls) == 1:
             try:
                 return [self._for_one().execute_command(*command(calls[0]))]

@@ -32,9 +32,6 @@ from stores.redis.threads import RedisThreads
 #: How often a thread is judged that changes each time before it is deleted; then it is busy.
 _LOOKS = 3
 
-#: Threads one call deletes: half a millisecond of its server, for which others wait.
-_DELETES_A_CALL = 16
-
 
 class _Doomed(NamedTuple):
     """A thread to be deleted: its place in the batch, and its revision when it was judged.
@@ -81,6 +78,7 @@ class RedisDeleter:
         """
         if not isinstance(claim, RedisClaim):
             raise TypeError(f"not a claim of this store: {claim!r}")
+        self._connection.look_around()
         outcomes: dict[int, ThreadOutcome] = {}
         left = [i for i in indexes if i not in claim.batch.outcomes]
         try:
@@ -167,8 +165,9 @@ class RedisDeleter:
     def _delete(self, claim: RedisClaim, doomed: Iterable[_Doomed]) -> dict[int, ThreadOutcome]:
         """Delete threads, some of a bucket a call; the outcomes of those that had not changed."""
         asked: deque[list[_Doomed]] = deque()
+        calls = _deletes(claim, doomed, self._connection.room.deletes, asked)
         outcomes: dict[int, ThreadOutcome] = {}
-        for reply in self._connection.stream(_deletes(claim, doomed, asked)):
+        for reply in self._connection.stream(calls):
             if isinstance(reply, bytes):
                 run_id = claim.batch.run_id
                 raise ClaimLostError(f"the claim of a batch of run {run_id!r} is over")
@@ -192,14 +191,14 @@ def _planned(batch: Batch, indexes: Iterable[int], spared: Container[str]) -> It
 
 
 def _deletes(
-    claim: RedisClaim, doomed: Iterable[_Doomed], asked: deque[list[_Doomed]]
+    claim: RedisClaim, doomed: Iterable[_Doomed], size: int, asked: deque[list[_Doomed]]
 ) -> Iterator[Call]:
     """The calls that delete these threads, given by bucket; those of each go into ``asked``."""
     script = thread_script("delete")
     since = micros(claim.run.started_at)
     fence = (kept.name_of(claim.batch), claim.batch.attempts, claim.deadline, since)
     for start, threads in groupby(doomed, key=_bucket):
-        while some := [*islice(threads, _DELETES_A_CALL)]:
+        while some := [*islice(threads, size)]:
             asked.append(some)
             yield Call(script, start, [*fence, *_args(some)])
 

@@ -13,8 +13,6 @@ from stores.redis.scripts import thread_script
 
 #: Buckets that are asked at once how much is due there: eight rounds where nothing is.
 _BUCKETS_A_LOOK = 32
-#: Threads that one call reads: half a millisecond of its server, for which others wait.
-_THREADS_A_READ = 48
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +43,7 @@ class _Share:
 
 def due_page(connection: Connection, now: int, cursor: DueCursor, limit: int) -> Page:
     """Threads due by an instant in microseconds; within a bucket they come by due time, then id."""
+    connection.look_around()
     found: dict[str, ThreadFacts] = {}
     while True:
         if not cursor.counted and cursor.looked < BUCKETS:
@@ -74,7 +73,7 @@ def _read(
     A mark that is put or taken away between two calls may show a thread twice, or pass one over
     until the next sweep: ``found`` has each once.
     """
-    shares = [*_shares(cursor, limit)]
+    shares = [*_shares(cursor, limit, connection.room.reads)]
     reading = thread_script("due", "row", "order")
     calls = [
         Call(reading, bucket(s.bucket), (now, s.size, s.skipped, s.score, s.member)) for s in shares
@@ -89,13 +88,13 @@ def _read(
     return _behind(cursor, shares, place)
 
 
-def _shares(cursor: DueCursor, limit: int) -> Iterator[_Share]:
+def _shares(cursor: DueCursor, limit: int, most: int) -> Iterator[_Share]:
     """What to read of the counted buckets to find so many threads."""
     score, member = cursor.score, cursor.member
     for number, left in cursor.counted:
         wanted = min(left, limit)
-        for skipped in range(0, wanted, _THREADS_A_READ):
-            size = min(_THREADS_A_READ, wanted - skipped)
+        for skipped in range(0, wanted, most):
+            size = min(most, wanted - skipped)
             yield _Share(number, size, skipped, score, member)
         limit -= wanted
         score, member = b"", b""

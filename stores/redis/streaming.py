@@ -1,4 +1,4 @@
-"""Calls to one server with the next one always under way while a reply is digested.
+"""Calls to one server, the next one under way while a reply is digested.
 
 A pipeline is worked off by the server in one go, and everybody else waits for its end. Here each
 call is sent by itself: others' calls come in between, and the server works while the client does.
@@ -13,9 +13,6 @@ from redis.exceptions import ResponseError
 
 from stores.redis.requests import Call, command
 
-#: Calls that are under way at most: one at work, and one that the server finds when it is done.
-_UNDER_WAY = 2
-
 
 class Stream:
     """The replies of calls, in order. It ends early where the server is lost, or not ready.
@@ -23,8 +20,9 @@ class Stream:
     ``unanswered`` are the calls sent so far without a reply: they may have been carried out.
     """
 
-    def __init__(self, client: Any, calls: Iterator[Call]) -> None:
-        """Send through a connection of this client's pool."""
+    def __init__(self, client: Any, calls: Iterator[Call], under_way: int) -> None:
+        """Send through a connection of this client's pool, so many calls at once."""
+        self._under_way = under_way
         self._pool = client.connection_pool
         self._calls = calls
         self.unanswered: list[Call] = []
@@ -53,7 +51,7 @@ class Stream:
             self._pool.release(link)
 
     def _send(self, link: Any) -> None:
-        while len(self.unanswered) < _UNDER_WAY:
+        while len(self.unanswered) < self._under_way:
             call = next(self._calls, None)
             if call is None:
                 return
