@@ -15,7 +15,7 @@ from retention.errors import StoreUnavailableError
 from retention.threads import Ended
 from stores.asks import StoredAsks
 from stores.options import StoreOptions
-from stores.redis.buckets import chosen_of, in_rounds, on_threads
+from stores.redis.buckets import chosen_of, in_rounds, streamed
 from stores.redis.connection import Connection
 from stores.redis.layout import BUCKETS, bucket, bucket_of, instant, micros, raw, text
 from stores.redis.requests import Arg, Call, one
@@ -53,8 +53,8 @@ class RedisAsks(StoredAsks):
 
     def _parked(self, field: str, thread_ids: Sequence[str]) -> set[str]:
         script = thread_script("asks_open")
-        steps = on_threads(script, thread_ids, field, micros(self._clock()))
-        return chosen_of(self._connection.run(steps))
+        now = micros(self._clock())
+        return chosen_of(streamed(self._connection, script, thread_ids, field, now))
 
     def _due(self, now: datetime, limit: int) -> list[str]:
         due = thread_script("asks_due")

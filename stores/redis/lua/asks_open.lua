@@ -1,23 +1,13 @@
 -- Of some threads, those that are parked, by position. ARGV: ao, where an ask is open after an
 -- instant, bo, where a barrier is live after it, or oa, where something was opened after it; that
--- instant; the threads. Whatever is not settled is in the index: mostly a few of a bucket's threads.
+-- instant; the threads. Whatever is not settled is in the index: one look there tells of all others.
 local found, now = {}, tonumber(ARGV[2])
-
-local function look(position)
-  local last = redis.pcall('HGET', BUCKET .. 'm:' .. ARGV[position], ARGV[1])
-  if (tonumber(last) or 0) > now and is_sound(keys_of(ARGV[position])) then
-    found[#found + 1] = position - 2
+if redis.call('EXISTS', ASKS) == 0 then return found end
+local deadlines = redis.call('ZMSCORE', ASKS, unpack(ARGV, 3))
+for i = 1, #ARGV - 2 do
+  if deadlines[i] then
+    local last = redis.pcall('HGET', BUCKET .. 'm:' .. ARGV[i + 2], ARGV[1])
+    if (tonumber(last) or 0) > now and is_sound(keys_of(ARGV[i + 2])) then found[#found + 1] = i end
   end
-end
-
-local parked = redis.call('ZCARD', ASKS)
-if parked < #ARGV then
-  local positions = {}
-  for i = 3, parked > 0 and #ARGV or 0 do positions[ARGV[i]] = i end
-  for _, id in ipairs(parked > 0 and redis.call('ZRANGE', ASKS, 0, -1) or {}) do
-    if positions[id] then look(positions[id]) end
-  end
-else
-  for i = 3, #ARGV do look(i) end
 end
 return found
