@@ -32,8 +32,7 @@ from stores.texts import is_text
 
 log = logging.getLogger("retention.sweep")
 
-#: Batches read at once where all of a run are: at first no more than a result has room for, later
-#: as many as stay within a few megabytes.
+#: Batches read at once of all of a run: first what a result has room for, then a few megabytes.
 _BATCHES_A_FIRST_PAGE = 2
 _BATCHES_A_PAGE = 20
 
@@ -42,9 +41,8 @@ class RelationalRunLog:
     """The run log of a store that has SQL tables for it.
 
     Every step is one transaction; a step of a plan or batch names its token and changes nothing
-    where another worker has taken over. Steps that a crash may take back, all or the last of them,
-    are not durable: what opens, stops and closes a run is, and the end of a batch that owes
-    deliveries. Each of these takes all before it to disk.
+    where another worker has taken over. What opens, stops and closes a run is durable, and the end
+    of a batch that owes deliveries: each takes all before it to disk. The rest a crash may undo.
     """
 
     def __init__(self, db: Database) -> None:
