@@ -42,7 +42,10 @@ class Stream:
             while self.unanswered:
                 reply = _reply(link)
                 yield self.unanswered.pop(0), reply
-                self._send(link)
+                # One that failed is sent again by whoever reads this, and so are those behind it:
+                # before any other is sent, so that all are carried out in order.
+                if not (isinstance(reply, Exception) and self.unanswered):
+                    self._send(link)
         except LostError:
             return
         finally:

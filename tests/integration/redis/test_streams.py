@@ -1,11 +1,15 @@
 """Calls of a sweep one by one: others come in between, and what fails on the way is sent again."""
 
 import threading
+from hashlib import sha1
 from typing import Any
 
 import pytest
 
 from retention.errors import StoreError, StoreUnavailableError
+from retention.ports import BatchPlan
+from retention.runs import BatchKind, Candidate, Run
+from retention.threads import Horizon
 from stores.options import StoreOptions
 from stores.redis.client import connected
 from stores.redis.connection import Connection
@@ -14,6 +18,8 @@ from stores.redis.requests import Call
 from stores.redis.room import AMPLE, NARROW
 from stores.redis.scripts import Script, script, thread_script
 from stores.redis_address import parse
+from tests.contract.lab import POLICY
+from tests.contract.pool import LEASE
 from tests.integration.redis.parts import Parts, of_one_bucket
 from tests.seeding import seed_thread
 
@@ -47,6 +53,27 @@ def test_a_script_that_the_server_forgot_is_loaded_again(alone: Connection, clie
     assert next(replies) == 0
     client.script_flush()
     assert [*replies] == [0] * 5
+
+
+def test_calls_of_a_script_that_the_server_does_not_know_are_carried_out_in_order(
+    alone: Connection, client: Any
+) -> None:
+    text = "return redis.call('RPUSH', KEYS[1] .. 'order', ARGV[1])"
+    pushing = Script("pushing", text, sha1(text.encode(), usedforsecurity=False).hexdigest())
+    calls = [Call(pushing, bucket(0), (number,)) for number in range(7)]
+    assert [*alone.stream(calls)] == [*range(1, 8)]
+    assert client.lrange(bucket(0) + b"order", 0, -1) == [b"%d" % n for n in range(7)]
+
+
+def test_a_plan_counts_each_of_its_batches_where_the_server_forgot_the_script(
+    parts: Parts, alone: Connection, client: Any
+) -> None:
+    parts.runs.open(Run("r", POLICY, parts.clock.now, parts.clock.now + LEASE), "mine")
+    plans = [BatchPlan(BatchKind.SWEEP, [Candidate(f"t{n}", Horizon.FINISHED)]) for n in range(3)]
+    client.script_flush()
+    parts.runs.add_batches("r", "mine", 0, plans, parts.clock.now + LEASE)
+    assert parts.runs.count_batches("r") == 3
+    assert parts.runs.count_open("r") == 3
 
 
 def test_a_connection_that_is_lost_on_the_way_is_made_anew(
