@@ -163,8 +163,9 @@ class SqliteDatabase:
     def _begun(self, begin: str) -> Iterator[SqliteTransaction]:
         with translated(self._where), self.lock:
             self._stopwatch.start()
-            self.connection.execute(begin)
             try:
+                # Within the block: a Ctrl-C that comes just behind it must leave nothing begun.
+                self.connection.execute(begin)
                 yield SqliteTransaction(self.connection, self._stopwatch)
                 self.connection.execute("COMMIT")
             except BaseException:
