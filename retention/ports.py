@@ -248,8 +248,11 @@ class RunLog(Protocol):
     def record(self, claim: Claim, outcomes: Mapping[int, ThreadOutcome]) -> None:
         """Record outcomes that need no delete. Raises ClaimLostError if the claim is not ours."""
 
-    def release(self, claim: Claim) -> None:
-        """Give a claim back, so that the batch can be tried again at once."""
+    def release(self, run_id: str, number: int, token: str) -> None:
+        """Give the claim of a batch back that was made with this token, if it was.
+
+        The batch can be tried again at once.
+        """
 
     def finish_batch(self, claim: Claim, now: datetime, *, owes: bool = False) -> None:
         """Close a batch; with ``owes``, one that deleted threads owes hooks a delivery.

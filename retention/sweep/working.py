@@ -54,20 +54,21 @@ def work_on(sweep: Sweep, run_id: str, number: int) -> BatchReport:
         event(log, logging.INFO, "batch_held_up", run=run_id, batch=number, reason=held_up.reason)
         return BatchReport(False, held_up.retry_at, held_up.reason)
     runs = sweep.store.runs
-    until = sweep.lease_until()
-    claim = runs.claim(run_id, number, sweep.new_token(), sweep.clock(), until)
-    if claim is None:
-        return _unclaimed(sweep, run_id, number)
+    token, until = sweep.new_token(), sweep.lease_until()
     try:
+        claim = runs.claim(run_id, number, token, sweep.clock(), until)
+        if claim is None:
+            return _unclaimed(sweep, run_id, number)
         _work(sweep, claim)
         runs.finish_batch(claim, sweep.clock(), owes=bool(sweep.hooks.calls))
     except ClaimLostError:
         event(log, logging.WARNING, "batch_taken_over", run=run_id, batch=number)
         return BatchReport(worked=False)
     except (StoreUnavailableError, KeyboardInterrupt, SystemExit):
-        # The next try need not wait for the claim to run out, if the store can be told.
+        # The next try need not wait for the claim to run out, if the store can be told. It may
+        # have been taken although nothing said so.
         with suppress(StoreError, ConfigurationError):
-            runs.release(claim)
+            runs.release(run_id, number, token)
         raise
     if runs.count_open(run_id) == 0:
         sweep.dispatch.finish(run_id)

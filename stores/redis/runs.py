@@ -105,7 +105,7 @@ class RedisRunLog(RedisRunReader):
         except (StoreError, ConfigurationError):
             # The next try need not wait for the claim to run out, if the store can be told.
             with suppress(StoreError, ConfigurationError):
-                self._ask("log_release", raw(run_id), number, token)
+                self.release(run_id, number, token)
             raise
         return claim
 
@@ -115,9 +115,8 @@ class RedisRunLog(RedisRunReader):
         self._fenced("log_record", *_key(claim), *_outcome_args(claim.batch, merged))
         claim.batch.outcomes.update(outcomes)
 
-    def release(self, claim: Claim) -> None:
+    def release(self, run_id: str, number: int, token: str) -> None:
         """Give a claim back, so that the batch can be tried again at once."""
-        run_id, number, token = _key(claim)
         self._ask("log_release", raw(run_id), number, token)
 
     def finish_batch(self, claim: Claim, now: datetime, *, owes: bool = False) -> None:

@@ -192,10 +192,10 @@ class RelationalRunLog:
             deleted=sum(sweeps and t.outcome is Outcome.DELETED for t in merged.values()),
         )
 
-    def release(self, claim: Claim) -> None:
+    def release(self, run_id: str, number: int, token: str) -> None:
         """Give a claim back, so that the batch can be tried again at once."""
         with self._db.transaction(durable=False) as tx:
-            tx.change(self._sql["release"], **_key(claim))
+            tx.change(self._sql["release"], run_id=run_id, number=number, token=token)
 
     def finish_batch(self, claim: Claim, now: datetime, *, owes: bool = False) -> None:
         """Close a batch. Raises ClaimLostError if the claim is not ours.

@@ -100,6 +100,27 @@ def test_a_store_that_is_away_gives_the_claim_back_for_another_try(lab: Lab) -> 
     assert result.counts.values == {"deleted:finished": 1}
 
 
+@pytest.mark.parametrize("end", [SystemExit, KeyboardInterrupt, StoreUnavailableError])
+def test_a_claim_that_was_made_is_given_back_though_its_worker_never_learned_of_it(
+    lab: Lab, end: type[BaseException]
+) -> None:
+    """A signal comes behind the commit, or the reply to it is lost."""
+    sweep = opened_run(lab)
+    claim = sweep.store.runs.claim
+
+    def interrupted(*args: Any) -> None:
+        assert claim(*args) is not None
+        raise end
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sweep.store.runs, "claim", interrupted)
+        with pytest.raises(end):
+            work_on(sweep, "r", 0)
+    assert lab.threads() == {"t"}
+    assert work_on(sweep, "r", 0).worked
+    assert lab.threads() == set()
+
+
 @contextmanager
 def writer_of(lab: Lab) -> Iterator[sqlite3.Connection]:
     """Another process that can take SQLite's one write lock."""

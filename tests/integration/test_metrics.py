@@ -204,7 +204,7 @@ def test_a_run_that_an_operator_ends_is_pushed_as_well(
 ) -> None:
     with watched.opened() as store:
         claim = begin_run(store)
-        store.runs.release(claim)
+        store.runs.release(claim.run.run_id, claim.batch.number, claim.token)
     store_settings = load_store_settings(watched.settings, None)
     sweep_settings = load_sweep_settings(watched.settings, None)
     with opened_sweep(store_settings, sweep_settings, LocalDispatch()) as sweep:

@@ -101,7 +101,7 @@ def test_a_claim_and_its_release_wait_for_no_disk(postgres_place: Place, commits
         claim = lambda: taken.append(store.runs.claim("r", 0, "t", NOW, UNTIL))  # noqa: E731
         assert commits(claim) == ["off"]
         assert taken[0] is not None
-        assert commits(lambda: store.runs.release(taken[0])) == ["off"]
+        assert commits(lambda: store.runs.release("r", 0, "t")) == ["off"]
         assert commits(lambda: store.runs.renew("r", UNTIL)) == ["off"]
 
 

@@ -102,7 +102,8 @@ def test_a_claim_is_one_attempt(resent: Parts) -> None:
 
 def test_a_claim_given_back_is_free(resent: Parts) -> None:
     open_with(resent, "t")
-    resent.runs.release(resent.claim("mine"))
+    resent.claim("mine")
+    resent.runs.release("r", 0, "mine")
     assert resent.claim("other").batch.attempts == 2
 
 
