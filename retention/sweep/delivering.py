@@ -77,9 +77,14 @@ def _try(sweep: Sweep, source: Source) -> bool:
     except StoreUnavailableError:
         raise
     except (StoreError, ConfigurationError) as error:
-        run, batch = source.run_id, source.number
-        event(log, logging.WARNING, "delivery_put_off", run=run, batch=batch, error=error)
+        put_off(source, error)
         return False
+
+
+def put_off(source: Source, error: Exception) -> None:
+    """Say that the store failed when hooks were to be told; the next tick tells them."""
+    run, batch = source.run_id, source.number
+    event(log, logging.WARNING, "delivery_put_off", run=run, batch=batch, error=error)
 
 
 def is_behind(sweep: Sweep) -> bool:

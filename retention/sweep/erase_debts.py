@@ -5,18 +5,14 @@ a lease has passed, unless the erase says before that what came of it. A process
 leaves it to a tick, which tells the hooks where nothing is left of the thread.
 """
 
-import logging
 from collections.abc import Mapping
 from dataclasses import replace
 
 from retention.errors import ConfigurationError, StoreError
-from retention.events import event
 from retention.runs import Batch, BatchKind, Candidate, Outcome, Source, ThreadOutcome
 from retention.sweep.context import Sweep
-from retention.sweep.delivering import tell
+from retention.sweep.delivering import put_off, tell
 from retention.threads import Horizon
-
-log = logging.getLogger("retention.erasing")
 
 
 def owe_erase(sweep: Sweep, thread_id: str) -> Batch:
@@ -43,7 +39,7 @@ def pay_erase(sweep: Sweep, batch: Batch) -> Mapping[str, str | None]:
         sweep.store.runs.deliveries.owe(erased, sweep.clock())
         return tell(sweep, _source(batch)) if sweep.hooks.calls else {}
     except (StoreError, ConfigurationError) as error:
-        _put_off(batch, error)
+        put_off(_source(batch), error)
         return dict.fromkeys(sweep.hooks.calls, str(error))
 
 
@@ -55,19 +51,7 @@ def forgive_erase(sweep: Sweep, batch: Batch) -> None:
     try:
         sweep.store.runs.deliveries.drop(_source(batch))
     except (StoreError, ConfigurationError) as error:
-        _put_off(batch, error)
-
-
-def _put_off(batch: Batch, error: Exception) -> None:
-    place = _source(batch)
-    event(
-        log,
-        logging.WARNING,
-        "delivery_put_off",
-        run=place.run_id,
-        batch=place.number,
-        error=error,
-    )
+        put_off(_source(batch), error)
 
 
 def _source(batch: Batch) -> Source:

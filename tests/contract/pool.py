@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
+from retention.errors import StoreUnavailableError
 from retention.ports import BatchPlan, Claim
 from retention.runs import BatchKind, Candidate, Run
 from retention.sweep import SweepResult
@@ -33,6 +34,11 @@ class Queue:
         if self.delivers:
             self.published.append(result)
         return self.delivers
+
+
+def no_answer(*_: object) -> None:
+    """What a port does whose store is away."""
+    raise StoreUnavailableError("no answer")
 
 
 def a_run(lab: Lab, run_id: str = "r") -> Run:

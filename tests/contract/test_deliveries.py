@@ -18,6 +18,7 @@ from retention.runs import Outcome, RunOutcome, Source
 from retention.sweep import Sweep, deliver, open_run, repair, work_on
 from stores import Access, StoreOptions, open_store
 from tests.contract.lab import Claims, Lab, in_sql, on_redis, run_sweep
+from tests.contract.pool import no_answer
 from tests.seeding import seed_threads
 
 _FAILS = RuntimeError("the bucket is locked")
@@ -358,11 +359,8 @@ def test_an_outage_when_hooks_were_to_be_told_leaves_it_to_the_next_tick(
     told = Told()
     sweep = sweep_of(lab, hooks(files=told))
 
-    def gone(*_: object) -> None:
-        raise StoreUnavailableError("no answer")
-
     with monkeypatch.context() as patched, caplog.at_level(logging.WARNING):
-        patched.setattr(type(lab.worker.runs.deliveries), "take", gone)
+        patched.setattr(type(lab.worker.runs.deliveries), "take", no_answer)
         assert open_run(sweep, "r", allow_over_limit=False) is None
         assert work_on(sweep, "r", 0).worked
     assert len(events(caplog, "delivery_put_off")) == 1

@@ -12,6 +12,7 @@ from retention.runs import Source
 from retention.sweep import Sweep, repair
 from retention.sweep.erase_debts import owe_erase
 from tests.contract.lab import Lab, in_sql, on_redis, run_sweep
+from tests.contract.pool import no_answer
 from tests.contract.test_deliveries import Told, events, hooks, owed, sweep_of
 from tests.contract.test_erase import after_the_delete
 from tests.seeding import seed_thread
@@ -180,11 +181,8 @@ def test_an_outage_when_hooks_were_to_be_told_shows_in_the_receipt_and_a_tick_te
     told = Told()
     sweep = sweep_of(lab, hooks(files=told))
 
-    def gone(*_: object) -> None:
-        raise StoreUnavailableError("no answer")
-
     with monkeypatch.context() as patched, caplog.at_level(logging.WARNING):
-        patched.setattr(type(lab.worker.runs.deliveries), "take", gone)
+        patched.setattr(type(lab.worker.runs.deliveries), "take", no_answer)
         receipt = erased(sweep)
     assert (receipt.outcome, receipt.hooks) == (ErasureOutcome.ERASED, {"files": "no answer"})
     assert len(events(caplog, "delivery_put_off")) == 1
@@ -200,11 +198,8 @@ def test_an_outage_after_a_refused_erase_is_cleared_by_a_tick(
     before, told = lab.dump(), Told()
     sweep = sweep_of(lab, hooks(files=told))
 
-    def gone(*_: object) -> None:
-        raise StoreUnavailableError("no answer")
-
     with monkeypatch.context() as patched:
-        patched.setattr(type(lab.worker.runs.deliveries), "drop", gone)
+        patched.setattr(type(lab.worker.runs.deliveries), "drop", no_answer)
         assert erased(sweep).outcome is ErasureOutcome.HELD
     assert owed(lab) == 1
     lab.clock.advance(6)
@@ -259,11 +254,8 @@ def test_an_outage_while_an_erase_that_died_is_looked_at_leaves_it_to_the_next_t
     owe_erase(sweep, "t")
     lab.clock.advance(6)
 
-    def gone(*_: object) -> None:
-        raise StoreUnavailableError("no answer")
-
     with monkeypatch.context() as patched:
-        patched.setattr(type(lab.worker.deleter), "holdings", gone)
+        patched.setattr(type(lab.worker.deleter), "holdings", no_answer)
         with pytest.raises(StoreUnavailableError):
             repair(sweep)
     lab.clock.advance(6)

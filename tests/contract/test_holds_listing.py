@@ -10,21 +10,14 @@ from retention.threads import Ended, Hold, LedgerEntry
 from stores import Access
 from tests.contract.lab import NOW, Lab, in_sql, on_redis, on_sqlite
 from tests.contract.test_ledger import ODD_IDS
+from tests.listings import all_holds
 
 
 def holds_of(lab: Lab, limit: int = 100) -> list[LedgerEntry]:
     """All holds, read in pages of so many."""
-    ledger = lab.store.ledger
-    assert isinstance(ledger, SupportsHoldsListing)
-    found: list[LedgerEntry] = []
-    cursor = None
-    while True:
-        page = ledger.holds_page(cursor, limit)
-        assert len(page.entries) <= limit
-        found += page.entries
-        cursor = page.cursor
-        if cursor is None:
-            return found
+    found, faults = all_holds(lab.store.ledger, limit)
+    assert faults == {}
+    return found
 
 
 def test_there_is_no_hold_at_first(lab: Lab) -> None:
@@ -78,18 +71,8 @@ def test_an_entry_that_cannot_be_read_is_named_and_hides_no_other(lab: Lab, limi
     lab.store.ledger.start(ids)
     lab.store.ledger.hold(ids, Hold("audit"))
     lab.direct.declare("broken", -5)
-    ledger, cursor = lab.store.ledger, None
-    assert isinstance(ledger, SupportsHoldsListing)
-    found: list[str] = []
-    faults: dict[str, str] = {}
-    while True:
-        page = ledger.holds_page(cursor, limit)
-        found += [entry.thread_id for entry in page.entries]
-        faults |= page.faults
-        cursor = page.cursor
-        if cursor is None:
-            break
-    assert sorted(found) == ["a", "z"]
+    found, faults = all_holds(lab.store.ledger, limit)
+    assert sorted(entry.thread_id for entry in found) == ["a", "z"]
     assert set(faults) == {"broken"}
     assert "says of thread 'broken' cannot be read" in faults["broken"]
 

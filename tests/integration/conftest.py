@@ -1,9 +1,11 @@
 """Databases for the integration tests: each fact is shown on SQLite and on PostgreSQL."""
 
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from psycopg import sql
 
 from tests.integration.owning import World
 from tests.integration.places import Place
@@ -86,3 +88,11 @@ def here(owner_address: str, mode: str) -> Iterator[World]:
     """An open store, for sync or async runs."""
     with World.of(owner_address, mode) as opened:
         yield opened
+
+
+@pytest.fixture
+def role(postgres_server: Postgres) -> Iterator[str]:
+    """The name of a role that the script is to make; it goes after the database."""
+    name = f"role {uuid.uuid4().hex[:12]}"
+    yield name
+    postgres_server.execute(sql.SQL("DROP ROLE IF EXISTS {}").format(sql.Identifier(name)))

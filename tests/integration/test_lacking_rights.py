@@ -53,14 +53,6 @@ class Deployment:
 
 
 @pytest.fixture
-def role(postgres_server: Postgres) -> Iterator[str]:
-    """The name of a role that the script is to make; it goes after the database."""
-    name = f"role_{uuid.uuid4().hex[:12]}"
-    yield name
-    postgres_server.execute(sql.SQL("DROP ROLE IF EXISTS {}").format(sql.Identifier(name)))
-
-
-@pytest.fixture
 def deployment(postgres_server: Postgres, role: str, postgres_place: Place) -> Iterator[Deployment]:
     """A store with one thread that is due, and a worker with the rights of its role."""
     with postgres_place.store() as store:

@@ -1,41 +1,22 @@
 """PostgreSQL has one log for all who write: how a sweep leaves room for the others."""
 
-import uuid
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from retention.abilities import SparesWriters
-from retention.ports import Claim
 from retention.sweep import LocalDispatch, SweepOptions, run_sweep
-from retention.threads import Judge
 from stores import Store
 from stores.postgres.deleter import PostgresDeleter
 from tests.integration.places import Place
 from tests.integration.sweeping import sweep_of
+from tests.integration.transactions import Transactions
 from tests.seeding import seed_thread
 
 NOW = datetime.now(UTC)
 THREADS = 190
-
-
-@dataclass
-class Transactions:
-    """How many threads each transaction of a sweep settled; others may write after each."""
-
-    place: Place
-    busy: bool
-    sizes: list[int] = field(default_factory=list)
-
-    def settled(self, threads: int) -> None:
-        """Note one."""
-        self.sizes.append(threads)
-        if self.busy:
-            with self.place.saver("ours") as saver:
-                seed_thread(saver, uuid.uuid4().hex, NOW)
 
 
 @pytest.fixture
@@ -43,21 +24,7 @@ def transactions(
     postgres_place: Place, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> Transactions:
     """Counts the transactions that delete; others write beside them where the test says so."""
-    seen = Transactions(postgres_place, request.param)
-    settle = PostgresDeleter.settle
-
-    def counted(
-        self: PostgresDeleter,
-        claim: Claim,
-        indexes: Sequence[int],
-        judge: Judge,
-        spared: Mapping[str, str],
-    ) -> None:
-        settle(self, claim, indexes, judge, spared)
-        seen.settled(len(indexes))
-
-    monkeypatch.setattr(PostgresDeleter, "settle", counted)
-    return seen
+    return Transactions(postgres_place, request.param).of(PostgresDeleter, monkeypatch)
 
 
 @pytest.mark.parametrize(

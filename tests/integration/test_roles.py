@@ -1,7 +1,5 @@
 """The roles in deploy/sql/ have the rights that are written there and no others."""
 
-import uuid
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import psycopg
@@ -20,14 +18,6 @@ from tests.servers import Postgres, ServerFailedError, run_role_script
 NOW = datetime.now(UTC)
 OLD = NOW - timedelta(days=8)
 PASSWORD = "only-in-this-test"
-
-
-@pytest.fixture
-def role(postgres_server: Postgres) -> Iterator[str]:
-    """The name of a role that the script is to make; it goes after the database."""
-    name = f"role {uuid.uuid4().hex[:12]}"
-    yield name
-    postgres_server.execute(sql.SQL("DROP ROLE IF EXISTS {}").format(sql.Identifier(name)))
 
 
 @pytest.fixture

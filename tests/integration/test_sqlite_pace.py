@@ -1,21 +1,17 @@
 """SQLite lets one connection write at a time: how a sweep leaves room for the others."""
 
-import uuid
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 
 from retention.abilities import SharesOneWriter
-from retention.ports import Claim
 from retention.sweep import LocalDispatch, SharedPace, SweepOptions, run_sweep
-from retention.threads import Judge
 from stores import Store
 from stores.sqlite.deleter import SqliteDeleter
 from tests.integration.places import Place
 from tests.integration.sweeping import sweep_of
+from tests.integration.transactions import Transactions, write
 from tests.seeding import seed_thread
 
 NOW = datetime.now(UTC)
@@ -32,43 +28,12 @@ class Clock:
         return self.at
 
 
-@dataclass
-class Transactions:
-    """How many threads each transaction of a sweep settled; others may write after each."""
-
-    place: Place
-    busy: bool
-    sizes: list[int] = field(default_factory=list)
-
-    def settled(self, threads: int) -> None:
-        """Note one."""
-        self.sizes.append(threads)
-        if self.busy:
-            write(self.place)
-
-
 @pytest.fixture
 def transactions(
     sqlite_place: Place, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> Transactions:
     """Counts the transactions that delete; others write beside them where the test says so."""
-    seen = Transactions(sqlite_place, request.param)
-    settle = SqliteDeleter.settle
-
-    def counted(
-        self: Any, claim: Claim, indexes: Sequence[int], judge: Judge, spared: Mapping[str, str]
-    ) -> None:
-        settle(self, claim, indexes, judge, spared)
-        seen.settled(len(indexes))
-
-    monkeypatch.setattr(SqliteDeleter, "settle", counted)
-    return seen
-
-
-def write(place: Place) -> None:
-    """Somebody else writes a thread."""
-    with place.saver("ours") as saver:
-        seed_thread(saver, uuid.uuid4().hex, NOW)
+    return Transactions(sqlite_place, request.param).of(SqliteDeleter, monkeypatch)
 
 
 def others_write(store: Store) -> bool:

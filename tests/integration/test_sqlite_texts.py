@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from retention.abilities import SupportsHoldsListing
 from retention.errors import StoreError
 from retention.explaining import explain
 from retention.sweep import LocalDispatch, SweepOptions, open_run
@@ -15,6 +14,7 @@ from stores import Store
 from tests.commands import Ran, retention_command
 from tests.integration.places import Place
 from tests.integration.sweeping import sweep, sweep_of
+from tests.listings import all_holds
 from tests.seeding import seed_thread, seed_threads
 
 NOW = datetime.now(UTC)
@@ -110,18 +110,8 @@ def test_holds_of_no_thread_are_named_and_hide_no_other(
     store.ledger.hold(["t-0000", "t-0001", "t-0002", "u"], Hold("audit"))
     change(sqlite_place, f"thread_id = {BROKEN[0]}", "t-0000")
     change(sqlite_place, f"thread_id = {BROKEN[2]}", "t-0001")
-    ledger, cursor = store.ledger, None
-    assert isinstance(ledger, SupportsHoldsListing)
-    found: list[str] = []
-    faults: dict[str, str] = {}
-    while True:
-        page = ledger.holds_page(cursor, limit)
-        found += [entry.thread_id for entry in page.entries]
-        faults |= page.faults
-        cursor = page.cursor
-        if cursor is None:
-            break
-    assert found == ["t-0002", "u"]
+    found, faults = all_holds(store.ledger, limit)
+    assert [entry.thread_id for entry in found] == ["t-0002", "u"]
     assert faults[BROKEN[0]] == (
         f"retention_threads holds {BROKEN[0]}, which is no id: delete that row"
     )
