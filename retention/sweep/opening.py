@@ -2,8 +2,8 @@
 
 import logging
 from collections import Counter
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 
 from retention.errors import ClaimLostError, ConfigurationError, StoreError, StoreUnavailableError
 from retention.events import event
@@ -43,15 +43,34 @@ def open_run(sweep: Sweep, run_id: str, *, allow_over_limit: bool) -> SweepResul
     token = sweep.new_token()
     now = sweep.clock()
     run = Run(run_id, sweep.policy, now, sweep.lease_until(), allow_over_limit=allow_over_limit)
-    if sweep.store.runs.open(run, token):
-        return plan_run(sweep, run, token)
+    with lease_given_back(sweep, run_id):
+        if sweep.store.runs.open(run, token):
+            return plan_run(sweep, run, token)
     if sweep.store.runs.get(run_id) is not None:
         return None
     return _skipped(sweep, run)
 
 
+@contextmanager
+def lease_given_back(sweep: Sweep, run_id: str) -> Iterator[None]:
+    """End the lease of a run where this process is told to end, or loses the store, within.
+
+    So the next try need not wait for it. The lease may have been taken although nothing said so.
+    """
+    try:
+        yield
+    except (StoreUnavailableError, KeyboardInterrupt, SystemExit):
+        with suppress(StoreError, ConfigurationError):
+            sweep.store.runs.renew(run_id, sweep.clock())
+        raise
+
+
 def plan_run(sweep: Sweep, run: Run, token: str) -> SweepResult | None:
-    """Record the plan of an open run, hold it against the limits, and send its batches."""
+    """Record the plan of an open run, hold it against the limits, and send its batches.
+
+    Raises:
+        StoreUnavailableError: Another try may work.
+    """
     try:
         due, batches = _record_plan(sweep, run, token)
         sweep.store.runs.note_due(run.run_id, token, due, sweep.lease_until())
@@ -63,10 +82,7 @@ def plan_run(sweep: Sweep, run: Run, token: str) -> SweepResult | None:
     except ClaimLostError:
         event(log, logging.WARNING, "plan_taken_over", run=run.run_id)
         return None
-    except (StoreUnavailableError, KeyboardInterrupt, SystemExit):
-        # The next try need not wait for the lease to run out.
-        with suppress(StoreError, ConfigurationError):
-            sweep.store.runs.renew(run.run_id, sweep.clock())
+    except StoreUnavailableError:
         raise
     except (StoreError, ConfigurationError) as error:
         event(log, logging.ERROR, "plan_failed", trace=error, run=run.run_id, error=error)

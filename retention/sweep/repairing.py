@@ -11,7 +11,7 @@ from retention.sweep.braking import pause_in_force, resume
 from retention.sweep.closing import finish, publish
 from retention.sweep.context import Sweep
 from retention.sweep.delivering import deliver_pending
-from retention.sweep.opening import plan_run
+from retention.sweep.opening import lease_given_back, plan_run
 
 log = logging.getLogger("retention.sweep")
 
@@ -104,9 +104,10 @@ def _plan_again(sweep: Sweep, run: Run, now: datetime) -> None:
     token = sweep.new_token()
     if not run.is_stale(now):
         return
-    if sweep.store.runs.take_plan(run.run_id, token, now, sweep.lease_until()):
-        event(log, logging.WARNING, "plan_made_again", run=run.run_id)
-        plan_run(sweep, run, token)
+    with lease_given_back(sweep, run.run_id):
+        if sweep.store.runs.take_plan(run.run_id, token, now, sweep.lease_until()):
+            event(log, logging.WARNING, "plan_made_again", run=run.run_id)
+            plan_run(sweep, run, token)
 
 
 def _resend(sweep: Sweep, run: Run, now: datetime) -> None:

@@ -1,14 +1,15 @@
 """A sweep in the caller's own process that is told to end: the next one need not wait for it."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from retention.errors import StoreUnavailableError
 from retention.runs import Outcome, RunOutcome
-from retention.sweep import LocalDispatch, open_run, run_sweep
+from retention.sweep import LocalDispatch, Sweep, open_run, repair, run_sweep
 from tests.contract.lab import Claims, Lab
-from tests.contract.pool import LEASE, Queue
+from tests.contract.pool import LEASE, Queue, a_run
 
 ENDS = (KeyboardInterrupt, SystemExit)
 #: The least by which time goes on.
@@ -34,6 +35,12 @@ def seed(lab: Lab) -> None:
     """Four threads past a horizon."""
     for number in range(4):
         lab.seed(f"t{number}", 30, marked=20)
+
+
+def tick(sweep: Sweep) -> None:
+    """What a worker does when beat asks for a sweep."""
+    repair(sweep)
+    open_run(sweep, "r", allow_over_limit=False)
 
 
 def ended(lab: Lab, kind: type[BaseException], answered: int) -> None:
@@ -126,5 +133,33 @@ def test_where_the_store_cannot_be_told_the_lease_runs_out(
     lab.clock.now += INSTANT
     assert lab.run().outcome is RunOutcome.SKIPPED_LOCKED
     lab.clock.now += LEASE
+    assert lab.run().outcome is RunOutcome.COMPLETED
+    assert lab.threads() == set()
+
+
+@pytest.mark.parametrize("end", [*ENDS, StoreUnavailableError])
+@pytest.mark.parametrize("step", ["open", "take_plan"])
+def test_a_lease_that_was_taken_is_given_back_though_its_worker_never_learned_of_it(
+    lab: Lab, end: type[BaseException], step: str
+) -> None:
+    """A signal comes behind the commit, or the reply to it is lost."""
+    seed(lab)
+    sweep = lab.sweep(dispatch=Queue())
+    runs = sweep.store.runs
+    if step == "take_plan":
+        assert runs.open(a_run(lab), "dead")
+        lab.clock.now += LEASE + INSTANT
+    taken = getattr(runs, step)
+
+    def interrupted(*args: Any) -> None:
+        assert taken(*args)
+        raise end
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runs, step, interrupted)
+        with pytest.raises(end):
+            tick(sweep)
+    assert len(lab.threads()) == 4
+    lab.clock.now += INSTANT
     assert lab.run().outcome is RunOutcome.COMPLETED
     assert lab.threads() == set()
