@@ -1,6 +1,7 @@
 """A gateway that is down, slow, or refuses: one reason in time, and never a password."""
 
 import base64
+import queue
 import socket
 import threading
 import time
@@ -85,6 +86,14 @@ def test_a_gateway_that_does_not_answer_is_given_up_in_time(registry: CollectorR
         assert refusal(requests.url, registry, 0.3) == "no answer within 0.3 seconds"
         assert time.monotonic() - begun < 3
         go_on.set()
+
+
+def test_a_socket_that_times_out_first_says_the_same(registry: CollectorRegistry) -> None:
+    answer: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        gateway = Gateway(f"http://127.0.0.1:{silent.getsockname()[1]}", 0.2)
+        gateway._attempt(registry, "store", answer)
+    assert answer.get_nowait() == "no answer within 0.2 seconds"
 
 
 def test_a_gateway_that_answers_byte_by_byte_is_given_up_in_time(

@@ -39,6 +39,7 @@ class Gateway:
         self._address = urlunsplit(parts._replace(netloc=place))
         self._user, self._password = map(unquote, user_info.partition(":")[::2])
         self._timeout = timeout
+        self._late = f"no answer within {timeout:g} seconds"
         self.shown = redact(url)
 
     def put(self, registry: CollectorRegistry, store: str) -> None:
@@ -53,7 +54,7 @@ class Gateway:
         try:
             fault = answer.get(timeout=self._timeout)
         except queue.Empty:
-            fault = f"no answer within {self._timeout:g} seconds"
+            fault = self._late
         if fault is not None:
             raise PushError(fault)
 
@@ -72,7 +73,9 @@ class Gateway:
         except HTTPError as error:
             answer.put(_refusal(error))
         except (OSError, HTTPException, ValueError) as error:
-            answer.put(f"{type(error).__name__}: {error}")
+            # The socket's own timeout is as long, and may be over first.
+            late = TimeoutError in (type(error), type(getattr(error, "reason", None)))
+            answer.put(self._late if late else f"{type(error).__name__}: {error}")
         else:
             answer.put(None)
 
